@@ -60,10 +60,10 @@ _OF_TENANTS: Final = (
     "limit",
     "light",
 )
-#: What is measured only when it is asked for: a thousand tenants take half an hour.
+#: Measured only on request: a thousand tenants take half an hour.
 _FLEET: Final = "fleet"
 _TENANTS: Final = 1000
-#: What is asked of the tenant of ``--huge``.
+#: The queries of the tenant of ``--huge``.
 _OF_HUGE: Final = ("sums", "questions")
 _PARTS: Final = ("calculate", "topics", "bill", *_OF_TENANTS, "estimates", "backfill")
 
@@ -170,7 +170,7 @@ def _figures(given: argparse.Namespace, wanted: set[str], scratch: Path) -> Iter
 
 
 def _alone(given: argparse.Namespace, wanted: set[str], data: Path, scratch: Path) -> Iterator[Figure]:
-    """Measure what needs none of the usual tenants."""
+    """Measure everything that needs none of the usual tenants."""
     if _FLEET in wanted:
         yield from fleet(scratch, tenants=given.tenants)
     if "calculate" in wanted:

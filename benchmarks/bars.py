@@ -18,7 +18,7 @@ ZONE_SUFFIX: Final = ", America/Denver"
 
 @dataclass(frozen=True)
 class Bar:
-    """A limit: ``factor`` × ``base`` + ``margin``, where ``base`` is the value of what ``of`` names."""
+    """A limit: ``factor`` × ``base`` + ``margin``, where ``base`` is the value of the figure that ``of`` names."""
 
     of: str
     factor: float
@@ -122,13 +122,13 @@ _RULES: Final = (
     _at_reference(r"sums, (large|huge) / by (identity_id|tag:team) and .*", 0.5, margin=12),
     _at_reference(r"sums, usual / by .*", 1, margin=5),
     _at_reference(r"sums, (middle|large|huge) / costs by .*", 0.6, margin=20),
-    # Copies of what is in object storage are files like others; each is looked at before it is read.
+    # Copies of objects are files like others; each is checked before it is read.
     _at_reference(r"copies, .* / .*(?<!, which fetches them)", 1.3, margin=12),
-    # Sums of what a scope shows are no more than those of everything; the first question makes them.
+    # Sums of a scope's visible rows are no more than those of everything; the first query makes them.
     _at_reference(r"scopes, .* / by .*(?<!, first time)", 1.5, margin=8),
-    # The books are sums as of instants, and the days on which something was replaced.
+    # The books are sums as of instants, for the days with replaced content.
     _at_reference(r"closing, .* / posted by .*, a month", 1.5, margin=2),
-    # First, both sides of the corrections are read, and what the tables were when each month was closed.
+    # First, both sides of the corrections are read, and the state of the tables when each month was closed.
     _at_reference(r"closing, .* / posted by .*, first asked", 3, margin=50),
     # A simulation is the calculation of its days, and a few sums.
     _at_reference(r"simulate, .* / .*", 1.3),
@@ -139,7 +139,7 @@ _RULES: Final = (
     _at_reference(r"forecast, .* / (scatters|has spikes): .*", 0.7),
     _at_reference(r"forecast, (5|10)% noise / grows by half: .*", 0.7),
     _at_reference(r"forecast, .* / (grows by half|has had a step): .*", 0.85),
-    # What a client still has, and what was asked before, costs no query.
+    # A response that the client still has, or that was sent before, costs no query.
     _at_reference(r"dashboard, .*, (304|cached)", 0.1, margin=12),
     # A line is calculated again and compared in every revision of its day, where the floor only finds its rows.
     _at_floor(r"trust, .* / explain, p95", 2, margin=30),
@@ -158,10 +158,10 @@ _RULES: Final = (
     _at_size(r"export, .* / growth of memory", 200),
     # On an otherwise idle machine, a bare server responds within about 5 ms under this load: together 50 ms.
     _at_floor(r"while busy, .* / /health, p99", 2, margin=40),
-    # Beside the API's answer: the page's files, what it asks before, and drawing.
+    # In addition to the API's response: the page's files, its earlier requests, and drawing.
     _at_floor(r"page, .* / costs to the last chart, first visit", 1.5, margin=900),
     _at_floor(r"page, .* / costs to the last chart, files kept", 1.5, margin=500),
-    # A slow phone takes its time by the network that the browser makes up, which is the same on every machine.
+    # The time of a slow phone is mostly that of the simulated network, which is the same on every machine.
     _at_time(r"page, .* / first chart, first visit", 400),
     _at_time(r"page, .* / first chart, first visit of a slow phone far away", 2000),
     _at_size(r"page, .* / first load", 160),

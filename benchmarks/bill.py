@@ -34,7 +34,8 @@ _ROWS: Final = """
 
 
 def bill(scratch: Path, *, rows: int) -> Iterator[Figure]:
-    """Measure the lines of a month from Parquet files of so many rows, beside the engine's own scan and sum."""
+    """Measure the lines of a month from Parquet files with a number of rows, compared with the engine's own scan and
+    sum."""
     folder = scratch / "bill"
     folder.mkdir()
     with duckdb.connect(config={"threads": 2}) as engine:

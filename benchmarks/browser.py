@@ -1,4 +1,4 @@
-"""How long the browser page takes to its charts, beside the time of the API for the same question."""
+"""The time of the browser page until its charts, compared with the time of the API for the same request."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def missing() -> str | None:
 
 
 def page(service: Service, shape: Shape, *, repeats: int) -> Iterator[Figure]:
-    """The costs page over 30 days and the 30 before, each time at another end, so that no answer is a kept one.
+    """Measure the costs page over 30 days and the 30 before, with another end each time, so that no response is cached.
 
-    The floor is the API's own time for the question that the page asks, at ends of its own.
+    The floor is the API's own time for the request of the page, with ends of its own.
     """
-    # Every second end, beginning with the last, is one of the page; those between them are the API's.
+    # Every second end, beginning with the last, is for the page; those between them are for the API.
     ends = [shape.last_day - timedelta(days=2 * number) for number in range(2 * repeats + 2)]
     client = service.client()
-    # Partial aggregates of all days are there from then on, and the processes are as warm as after a while of use.
+    # From then on there are partial aggregates of all days, and the processes are as warm as after a while of use.
     question = _opened(service, shape, ends[:2])[0]["question"]
     client.answer("GET", _between(question, shape.dates()[0], shape.last_day))
     opened = _opened(service, shape, ends[2:])
@@ -56,7 +56,7 @@ def page(service: Service, shape: Shape, *, repeats: int) -> Iterator[Figure]:
 
 
 def far(service: Service, shape: Shape, *, repeats: int) -> Iterator[Figure]:
-    """The first chart of a first visit, and what is loaded for it: here, and on a slow phone far away."""
+    """Measure the first chart of a first visit, and the loaded bytes: here, and on a slow phone far away."""
     ends = [shape.last_day - timedelta(days=2 * number) for number in range(2 * repeats + 2)]
     _opened(service, shape, ends[:2])
     loaded: list[dict[str, Any]] = []
@@ -93,7 +93,7 @@ def _opened(service: Service, shape: Shape, ends: Sequence[date], *, slow: bool 
 
 
 def _between(question: str, start: date, end: date) -> str:
-    """Return a question about other days."""
+    """Return a request about other days."""
     question = re.sub(r"(?<=[?&]start_date=)[\d-]+", str(start), question)
     return re.sub(r"(?<=[?&]end_date=)[\d-]+", str(end), question)
 

@@ -1,4 +1,4 @@
-"""Cost categories: resolving many rules, and sums by category beside the plain ones."""
+"""Cost categories: resolving many rules, and sums by category compared with the plain ones."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def resolving(*, quick: bool) -> Iterator[Figure]:
 
 
 def sums_by_category(asking: Asking) -> Iterator[Figure]:
-    """Measure sums by a category of which each row has one value, with a split, and with a value that hands on. The
-    reference of the first is the same by identity, that of the others is the first."""
+    """Measure sums by a category with one value for each row, with a split, and with a value that reallocates its cost.
+    The reference of the first is the sum by identity, that of the others is the first."""
     path = asking.path(f"/cost-categories/{_KEY}")
     rules = mixed_rules()
     documents: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -87,7 +87,7 @@ def sums_by_category(asking: Asking) -> Iterator[Figure]:
 
 
 def _write(client: Client, path: str, document: dict[str, Any]) -> None:
-    """Write the category, instead of the one that is there.
+    """Write the category, replacing any that exists.
 
     Raises:
         RuntimeError: it is refused.

@@ -1,4 +1,4 @@
-"""Closing a month, and the books: what is posted beside what is charged."""
+"""Closing a month, and the books: posted amounts compared with charges."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _linked(facts: Path, folder: Path) -> Path:
 
 
 def _replace(store: TenantStore) -> int:
-    """Let the days of the closed months that were calculated again have what they had before; return how many."""
+    """Restore the former contents of the recalculated days of closed months; return how many."""
     with store.control.read() as connection:
         named = [each for each in every_file(connection, kept_only=True) if each.table == CHARGEBACKS_TABLE]
     closed = DayRange(_FIRST.start, _FIRST.next.days.end)

@@ -1,4 +1,4 @@
-"""Facts in object storage: questions whose files have local copies, compared with facts on a local disk."""
+"""Facts in object storage: queries whose files have local copies, compared with facts on a local disk."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from chargeback.store.queries.selection import Selection
 from chargeback.store.tenant import TenantStore
 
 _UTC: Final = ZoneInfo("UTC")
-#: Columns that no partial aggregate has: the rows are read.
+#: Columns that no partial aggregate has, so that the rows are read.
 _BY: Final = ("identity_id", "resource_id", "product_type", "allocation_method")
 _PAGE: Final = 100
 
 
 def copies(tenant: Generated, scratch: Path, *, repeats: int) -> Iterator[Figure]:
-    """Upload the facts of a tenant, and measure questions when their files have copies; the reference has the facts in
-    a folder. What the first question takes, which fetches them, is told, too."""
+    """Upload the facts of a tenant, and measure queries when their files have copies; the reference has the facts in a
+    folder. The time of the first query, which fetches the files, is measured, too."""
     name = tenant.shape.name
     scratch.mkdir()
     store = opened(tenant, scratch / "control.db")

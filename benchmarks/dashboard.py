@@ -1,4 +1,4 @@
-"""A dashboard that is looked at again and again: the same question uncached, cached, and answered 304."""
+"""A dashboard that is viewed again and again: the same request uncached, cached, and answered with 304."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DAYS: Final = 30
 
 
 def dashboard(asking: Asking) -> Iterator[Figure]:
-    """Costs of 30 days and of the 30 before, and a page of resources."""
+    """Measure costs of 30 days and of the 30 before, and a page of resources."""
     last = asking.shape.last_day
     dates = {"start_date": str(last - timedelta(days=_DAYS - 1)), "end_date": str(last)}
     columns = ["identity_id", "product_type", "environment_id", "tag:team"]

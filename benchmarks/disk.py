@@ -76,8 +76,8 @@ class Use:
 
 
 def simulate(folder: Path, *, days: int, retention_days: int, seconds: float, restated: float = 3.0) -> Iterator[Use]:
-    """Simulate ``days`` days, each at least ``seconds`` long, and yield the disk usage after each. Every day so many
-    older ones as ``restated`` are replaced, on average."""
+    """Simulate ``days`` days, each at least ``seconds`` long, and yield the disk usage after each. On average,
+    ``restated`` older days are replaced every day."""
     chance = random.Random(7)
     with ControlDatabase(f"sqlite:///{folder / 'control.db'}") as control:
         control.upgrade()
@@ -95,7 +95,7 @@ def simulate(folder: Path, *, days: int, retention_days: int, seconds: float, re
 
 
 def _restated(number: int, restated: float, chance: random.Random) -> list[int]:
-    """Return how many days ago the days are that are replaced on the day ``number``."""
+    """Return the ages, in days, of the days that are replaced on the day ``number``."""
     count = int(restated) + (chance.random() < restated % 1)
     return [offset for offset in chance.sample(_CORRECTED, min(count, len(_CORRECTED))) if offset <= number]
 

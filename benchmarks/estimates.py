@@ -1,8 +1,8 @@
-"""How good estimates are on generated years: what stands out, and the end of a month; and how fast.
+"""The quality and the speed of estimates on generated years: anomalies, and the end of a month.
 
-The reference of what stands out is the textbook's rule: further than four deviations, by the median of absolute
-deviations of the same weekdays, and by a fifth. That of the forecast is the mean of the last seven days; its floor is
-how far off somebody would be who knows everything but the noise to come.
+The reference of anomalies is the textbook's rule: further than four deviations, by the median of absolute deviations of
+the same weekdays, and by a fifth. The reference of the forecast is the mean of the last seven days; its floor is the
+error of a forecast that knows everything but the future noise.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ _SERIES: Final = 100_000
 _OF: Final = 60
 _FLOORS: Final = Floors()
 _NORMAL: Final = 1.4826
-#: What happens in generated years: by which part they grow, on which part of the days there is a spike, and whether
-#: they have a step.
+#: The properties of generated years: their growth, the share of days with a spike, and whether they have a step.
 _STORIES: Final = {
     "scatters": (0.0, 0.0, False),
     "has spikes": (0.0, 0.02, False),
@@ -36,7 +35,7 @@ _STORIES: Final = {
     "has had a step": (0.0, 0.0, True),
 }
 _STEPS: Final = (0.5, 1.5, 2, 4)
-#: For so many days after a step forecasts are compared.
+#: The number of days after a step on which forecasts are compared.
 _AFTER_STEP: Final = 110
 
 

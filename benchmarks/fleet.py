@@ -1,4 +1,4 @@
-"""Many tenants, most of them without news: what a worker needs for a round of all.
+"""Many tenants, most of them without news: the cost of a round of all for a worker.
 
 The tenants are small ones with a provider in this process, so that only the service's own time is measured. There are
 two fleets: one with SQLite files and folders, and one with schemas of a PostgreSQL database and a bucket. The first few
@@ -32,12 +32,12 @@ from chargeback.demo.server import DemoServer
 #: How many days of bills each tenant has.
 _DAYS: Final = 6
 _FIRST: Final = "first round"
-#: What the name of the round ends with in which some tenants have news.
+#: The end of the name of the round in which some tenants have news.
 CORRECTED: Final = "with a corrected bill"
 #: Rounds in an hour, with the default of ``features.refresh_interval``.
 ROUNDS_PER_HOUR: Final = 2
 _CHANGING_SHARE: Final = 100
-#: So many tenants run their first round; the others are copies.
+#: The number of tenants that run their first round; the others are copies.
 _RUN_AT_FIRST: Final = 10
 #: The names of the fleets.
 FILES: Final = "SQLite and folders"
@@ -45,7 +45,7 @@ SHARED: Final = "PostgreSQL and a bucket"
 
 
 class _Places(Protocol):
-    """Where the tenants of a fleet keep what they have."""
+    """Where the tenants of a fleet store their data."""
 
     name: str
 
@@ -53,7 +53,7 @@ class _Places(Protocol):
         """Return the storage of a tenant, as a configuration has it; None is the default."""
 
     def copy(self, tenant: str, copies: list[str]) -> None:
-        """Give others what one tenant has."""
+        """Give the data of one tenant to others."""
 
 
 class _Files:
@@ -156,7 +156,7 @@ def _fleet(scratch: Path, places: _Places, tenants: int) -> Iterator[Figure]:
 
 
 def _correct(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Let the first line of a day cost a cent more."""
+    """Add a cent to the first line of a day."""
     first = rows[0] | {"amount": rows[0]["amount"] + Decimal("0.01")}
     return [first, *rows[1:]]
 

@@ -1,4 +1,5 @@
-"""How light the service is: what is installed, how soon it is there, and the memory and the disk that it needs."""
+"""The weight of the service: the size of an installation, the time of a start, and the memory and the disk that it
+needs."""
 
 from __future__ import annotations
 
@@ -20,19 +21,19 @@ from benchmarks.serving import serving
 from benchmarks.tenants import Generated
 
 GROUP: Final = "light"
-#: The group of what the facts of a tenant need, by its size.
+#: The group of the disk usage of a tenant's facts, by its size.
 DISK: Final = "disk, "
 IDLE: Final = "memory of an idle service with ten tenants"
 _LOCK: Final = Path(__file__).parents[1] / "requirements" / "runtime.lock"
 _PACKAGE: Final = Path(__file__).parents[1] / "src" / "chargeback"
 _TENANTS: Final = 10
 _STARTS: Final = 7
-#: Until a service has done what it does after its start.
+#: The time after which a service has finished the work of its start.
 _IDLE_SECONDS: Final = 2
 
 
 def light(tenant: Generated, scratch: Path) -> Iterator[Figure]:
-    """Measure what an installation weighs, the start of the command line, and a service with ten tenants like this."""
+    """Measure the size of an installation, the start of the command line, and a service with ten tenants like this."""
     yield Figure(GROUP, "installed, without Python", _installed_mib(), "MiB")
     nothing = _start_ms("-c", "pass")
     yield Figure(GROUP, "chargeback --help", _start_ms("-m", "chargeback", "--help"), "ms", floor=nothing)
@@ -52,7 +53,7 @@ def disk(tenants: Sequence[Generated]) -> Iterator[Figure]:
 
 
 def _installed_mib() -> float:
-    """The size of the locked packages and of this one, as far as they are for this machine."""
+    """Return the size of the locked packages for this machine, and of this one."""
     size = _bytes_below(_PACKAGE)
     for name in re.findall(r"^([A-Za-z0-9._-]+)==", _LOCK.read_text(encoding="utf-8"), flags=re.MULTILINE):
         try:
@@ -69,7 +70,7 @@ def _bytes_below(folder: Path) -> int:
 
 
 def _start_ms(*words: str) -> float:
-    """The median time of a process from its start to its end, its modules in memory."""
+    """Return the median time of a process from its start to its end, with its modules in memory."""
     taken = []
     for _ in range(_STARTS):
         start = time.perf_counter()
@@ -79,6 +80,6 @@ def _start_ms(*words: str) -> float:
 
 
 def _copy(tenant: Generated, folder: Path, name: str) -> Generated:
-    """A tenant of another name, whose files are the same ones."""
+    """Return a tenant of another name with the same files."""
     shutil.copytree(tenant.facts, folder, copy_function=os.link)
     return replace(tenant, shape=replace(tenant.shape, name=name), facts=folder)

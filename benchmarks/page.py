@@ -22,9 +22,9 @@ _DOCS: Final = Path(__file__).parents[1] / "docs"
 #: Also shown if they have no bar.
 _ALSO: Final = ("topic overlay", "categories")
 _SIZES: Final = ("usual", "middle", "large")
-#: For so many tenants it is told what follows from a round of fewer.
+#: Numbers of tenants for which figures are derived from a round of fewer.
 _TENANTS: Final = (1_000, 10_000, 100_000, 1_000_000)
-#: The calculations of days, and the tenant whose rows need as much disk as theirs.
+#: The calculations of days, and the tenant whose rows need as much disk.
 _CALCULATED: Final = {
     "calculate, 2,077 rows a day": "usual",
     "calculate, 50,552 rows a day": "large",
@@ -36,7 +36,7 @@ _GIB_HOUR: Final = 0.005
 _GIB_MONTH: Final = 0.10
 _HOURS: Final = 730
 _KEPT_DAYS: Final = 400
-#: A machine has twice of what was measured.
+#: A machine has twice the measured resources.
 _SPARE: Final = 2
 _ROWS_OF_A_CORE: Final = 100_000
 #: The figures shown for all sizes of tenants: group, name.
@@ -52,7 +52,7 @@ _GROWING: Final = (
 
 @dataclass(frozen=True)
 class Shown:
-    """Results that a page shows: in each place, the lines that are made of a run's document and of its figures."""
+    """Results on a page: for each place, the lines made from a run's document and from its figures."""
 
     results: Path
     page: Path
@@ -131,7 +131,7 @@ def _growth(_document: Mapping[str, Any], figures: Sequence[Figure]) -> list[str
 
 
 def _large(document: Mapping[str, Any], figures: Sequence[Figure]) -> list[str]:
-    """Two tables: processor time of sums with and without partial aggregates, and the time of questions."""
+    """Return two tables: processor time of sums with and without partial aggregates, and the time of queries."""
     rows = next(f for f in figures if f.group == "generated").value
     lines = [*_about(document), "", f"{rows:,.0f} chargeback rows. Processor time of sums:", ""]
     lines += ["| sums of all time | kept sums | rows | times |", "|---|---|---|---|"]
@@ -150,7 +150,7 @@ def _large(document: Mapping[str, Any], figures: Sequence[Figure]) -> list[str]:
 
 
 def _fleet(document: Mapping[str, Any], figures: Sequence[Figure]) -> list[str]:
-    """What was measured of each round of each fleet, and what follows from it for other numbers of tenants."""
+    """Return the figures of each round of each fleet, and the derived ones for other numbers of tenants."""
     lines, seconds, requests = [*_about(document)], dict[str, float](), 0.0
     for group, of in groupby(figures, key=lambda f: f.group):
         rounds: dict[str, dict[str, str]] = {}
@@ -175,7 +175,7 @@ def _fleet(document: Mapping[str, Any], figures: Sequence[Figure]) -> list[str]:
 
 
 def _running(document: Mapping[str, Any], figures: Sequence[Figure]) -> list[str]:
-    """What tenants of three sizes need, and what that costs at the prices of the page."""
+    """Return the resources of tenants of three sizes, and their cost at the prices of the page."""
     known = {f.key: f for f in figures}
     idle = known[f"{GROUP} / {IDLE}"].value
     lines = [*_about(document), "", "| rows of a day | calculating a day | memory | disk | machine | a month |"]
@@ -198,7 +198,7 @@ def _running(document: Mapping[str, Any], figures: Sequence[Figure]) -> list[str
     return lines
 
 
-#: What is shown where.
+#: The results of each page.
 SHOWN: Final = (
     Shown(RESULTS, _DOCS / "figures.md", {"figures": _measured, "growth": _growth}),
     Shown(RESULTS, _DOCS / "running-costs.md", {"running": _running}),

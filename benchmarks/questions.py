@@ -178,7 +178,8 @@ def tagging(asking: Asking) -> Iterator[Figure]:
 
 
 def uncached(client: Client, path: str, **parameters: Any) -> Callable[[], Any]:
-    """A question that is another one each time, by a parameter that means nothing here, so that no answer is kept."""
+    """Return a request that differs each time, by a parameter without effect, so that no response comes from a
+    cache."""
     sizes = cycle(range(1, 1000))
     return lambda: client.answer("GET", target(path, **parameters, page_size=next(sizes)))
 

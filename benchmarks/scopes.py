@@ -1,4 +1,4 @@
-"""Scopes: sums of the rows that a caller may see, beside the same sums of all rows."""
+"""Scopes: sums of the rows that a caller may see, compared with the same sums of all rows."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _BY: Final = ("identity_id", "resource_id", "product_type", "tag:team", f"catego
 
 
 def scopes(tenant: Generated, scratch: Path, *, repeats: int) -> Iterator[Figure]:
-    """Measure sums within scopes of several kinds; the reference is the same question without a scope."""
+    """Measure sums within scopes of several kinds; the reference is the same query without a scope."""
     store = opened(tenant, scratch / f"scopes-{tenant.shape.name}.db")
     category = parse_category(_CATEGORY, {"rules": mixed_rules()})
     with closing(store), QueryEngine() as engine:

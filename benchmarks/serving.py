@@ -161,13 +161,13 @@ class Client:
         return response.status, response.read()
 
     def etag(self, path: str) -> str:
-        """The ETag of an answer."""
+        """Return the ETag of a response."""
         response = self._begin("GET", path, None, {})
         response.read()
         return response.headers["ETag"]
 
     def unchanged(self, path: str, etag: str) -> None:
-        """Ask for what the client has already.
+        """Request a response that the client already has.
 
         Raises:
             RuntimeError: it is sent once more.

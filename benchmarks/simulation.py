@@ -1,4 +1,4 @@
-"""Other policies on thirty days, beside the real calculation of these days."""
+"""Other policies on thirty days, compared with the real calculation of these days."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from chargeback.store.queries.reader import open_reader
 from chargeback.store.tenant import TenantStore
 
 _DAYS: Final = 30
-#: The base fee of clusters is shared by everybody who is active.
+#: The base fee of clusters is shared by all active identities.
 _OWN: Final = parse_policies({CKUS: {"portions": [{"share": "1", "try": ["even(active)", "unallocated"]}]}}, "policies")
 _RULES: Final = AllocationRules(catalogue(), catalogue())
 

@@ -1,4 +1,4 @@
-"""Fact tables of the benchmarks: opened beside their database, and replaced day by day."""
+"""Fact tables of the benchmarks: opened next to their database, and replaced day by day."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from chargeback.store.facts.tables import FactTables
 
 
 def tables_in(facts: Path, database: Path | None = None) -> FactTables:
-    """Return the tables in a folder, whose catalogue is in a database, by default a new one beside the folder."""
+    """Return the tables in a folder, whose catalogue is in a database, by default a new one next to the folder."""
     if database is not None:
         return FactTables(facts, ControlDatabase(f"sqlite:///{database}"))
     control = ControlDatabase(f"sqlite:///{facts.with_suffix('.db')}")

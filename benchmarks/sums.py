@@ -33,9 +33,9 @@ from chargeback.store.queries.tag_index import TagCache, TagIndex
 
 _UTC: Final = ZoneInfo("UTC")
 _REPEATS: Final = 5
-#: From so many rows on a figure is taken once, and not compared with a table.
+#: From this number of rows on, a figure is measured once, and not compared with a table.
 _MANY_ROWS: Final = 5 * 10**7
-#: So many rows has the period of the costs, if the tenant has as many twice.
+#: The number of rows in the period of the costs, if the tenant has twice as many.
 _PERIOD_ROWS: Final = 850_000
 _BY: Final = ("identity_id", "product_type", "environment_id", "resource_id", "tag:team")
 _QUERIES: Final = (
@@ -105,7 +105,7 @@ def _asked(
 
 
 def _costs(engine: QueryEngine, partials: PartialFiles, tenant: Generated, index: TagIndex, unwritable: Path) -> Figure:
-    """The time of what the page asks for first: costs by five columns, of a period and of the one before."""
+    """Measure the first request of the page: costs by five columns, of a period and of the one before."""
     days = max(1, min(tenant.shape.days // 2, round(_PERIOD_ROWS * tenant.shape.days / tenant.rows)))
     last = tenant.shape.last_day
     now, before = (

@@ -57,7 +57,7 @@ _DATABASE = "control.db"
 _FACTS = "facts"
 _DONE = "generated.json"
 _TEAMS = 20
-# The largest tenant needs a few GiB; nobody else's disk should become full.
+# The largest tenant needs a few GiB, and must not fill the disk.
 _FREE_BYTES = 20 * 2**30
 #: How many days are calculated again after their bill changed.
 RESTATED_SHARE = 0.03
@@ -100,7 +100,7 @@ def generated(shape: Shape, below: Path) -> Generated:
             raise RuntimeError(f"the tenant {shape.name} could not be generated")
     store = _open(shape, folder)
     store.control.upgrade()
-    # As the first run of a tenant does: whoever opens the storage need not read all bills to know whose it is.
+    # The owner is recorded, as by the first run of a tenant, so that opening the storage need not read all bills.
     claim(store.facts.place, store.owner)
     store.close()
     done = json.loads((folder / _DONE).read_text())
@@ -215,7 +215,7 @@ class _DayWriter:
 
 
 def _calculate(store: TenantStore, shape: Shape, lease: Lease) -> int:
-    """Write the days, of which :data:`RESTATED_SHARE` get a second revision a week after the last one; return how many
+    """Write the days; :data:`RESTATED_SHARE` of them get a second revision a week after the last one. Return how many
     chargeback rows they have."""
     maker, writer = EvidenceMaker(shape), _DayWriter(store, shape, lease)
     for day in shape.dates():
@@ -235,7 +235,7 @@ def restated_at(shape: Shape) -> datetime:
 
 
 def dearer(billing: pa.Table) -> pa.Table:
-    """Return a bill of which every line costs a tenth more."""
+    """Return a bill with every line a tenth more expensive."""
     factor = pa.scalar(Decimal("1.1"), pa.decimal128(2, 1))
     column = billing.schema.get_field_index("total_cost")
     costs = pc.multiply(billing["total_cost"].cast(pa.decimal128(30, 12)), factor).cast(pa.decimal128(38, 12))

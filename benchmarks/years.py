@@ -12,19 +12,19 @@ START: Final = date(2025, 1, 1)
 DAYS: Final = [START + timedelta(number) for number in range(365)]
 
 
-#: How many times as much a day costs that stands out.
+#: The factor of the cost of a day that stands out.
 _SPIKE: Final = 2.5
 
 
 def law(chance: random.Random, grows: float = 0.0) -> dict[date, float]:
-    """Return what the days of a year that grows by a part of itself cost without noise."""
+    """Return the daily costs without noise of a year that grows by a part of itself."""
     level = chance.uniform(20, 500)
     week = [1, 1, 1.02, 1, 0.98, chance.uniform(0.5, 1), chance.uniform(0.5, 1)]
     return {day: level * (1 + grows * number / len(DAYS)) * week[day.weekday()] for number, day in enumerate(DAYS)}
 
 
 def scattered(chance: random.Random, usual: dict[date, float], noise: float, spikes: float = 0.0) -> dict[date, float]:
-    """Return the costs of such a year with noise, and of which a part of the days stands out."""
+    """Return the costs of such a year with noise, and with a share of days that stand out."""
     return {
         day: cost * exp(chance.gauss(0, noise)) * (_SPIKE if spikes and chance.random() < spikes else 1)
         for day, cost in usual.items()
@@ -32,19 +32,19 @@ def scattered(chance: random.Random, usual: dict[date, float], noise: float, spi
 
 
 def mean_of_noise(noise: float, spikes: float = 0.0) -> float:
-    """Return how many times as much as without noise days cost on average."""
+    """Return the mean ratio of costs with noise to those without."""
     return exp(noise**2 / 2) * (1 + spikes * (_SPIKE - 1))
 
 
 def years(count: int, noise: float) -> Iterator[tuple[random.Random, dict[date, float]]]:
-    """Yield some years, and the chance for what is done to them."""
+    """Yield some years, each with the random generator for its changes."""
     chance = random.Random(f"years {noise}")
     for _ in range(count):
         yield chance, scattered(chance, law(chance), noise)
 
 
 def change(chance: random.Random, costs: dict[date, float], noise: float, length: int) -> date:
-    """Let some days in a row cost five scales more, or less; return the first of them."""
+    """Raise or lower some consecutive days by five scales; return the first of them."""
     day = DAYS[chance.randrange(100, 270)]
     size = max(5 * noise * 1.17, 0.25) + chance.random() * 0.7
     factor = exp(size if chance.random() < 0.7 else -size - 0.2)

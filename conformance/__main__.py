@@ -1,5 +1,5 @@
-"""``python -m conformance PYTHON``: makes the bills that are checked, and lets the validator look at them, in the
-environment of the interpreter ``PYTHON``. Exits with 1 unless exactly the known rules fail."""
+"""``python -m conformance PYTHON``: makes the checked bills, and runs the validator over them, in the environment of
+the interpreter ``PYTHON``. Exits with 1 unless exactly the known rules fail."""
 
 from __future__ import annotations
 

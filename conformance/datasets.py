@@ -1,5 +1,5 @@
-"""The bills that are checked, in FOCUS: a demo by identity and by topic, lines that are special in some way, and the
-constructed bill of a cluster without a provider."""
+"""The checked bills, in FOCUS: a demo by identity and by topic, special lines, and the constructed bill of a cluster
+without a provider."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _rows(source: FocusSource, split: str, days: DayRange = _ALWAYS) -> pa.Table
 
 
 def _demo(folder: Path) -> Iterator[tuple[str, pa.Table]]:
-    """A generated organisation, gathered and calculated as any other."""
+    """Yield a generated organisation, gathered and calculated as any other."""
     file = folder / "chargeback.yaml"
     with DemoServer(Organisation.generate(DemoSpec(today=utc_today(), size="small", days=_DEMO_DAYS))) as server:
         file.write_text(demo_configuration(server.info, folder), encoding="utf-8")

@@ -11,7 +11,7 @@ from typing import Final
 #: The version of the rules; the package has no other.
 MODEL: Final = "1.2.0.1"
 
-#: What we say to support. Without its criterion a rule is skipped and nobody told, so the list is part of the check.
+#: Our declarations of support. Without its criterion a rule is skipped silently, so the list is part of the check.
 CRITERIA: Final = (
     "ACCOUNT_NAMING_SUPPORTED",
     "BILLING_BASED_ON_PROVISIONED_RESOURCES_SUPPORTED",

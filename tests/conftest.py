@@ -157,7 +157,7 @@ def object_storage() -> ObjectServer:
 
 @pytest.fixture
 def ledger(pytestconfig: pytest.Config) -> Ledger:
-    """Where a drill notes its tries."""
+    """Return the ledger in which drills record their tries."""
     return pytestconfig.stash[_LEDGER]
 
 

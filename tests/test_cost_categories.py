@@ -68,7 +68,7 @@ _STEP: Final = re.compile(
 
 
 def bill(day: date) -> list[BillingLine]:
-    """What is written to two clusters, and a product that has no policy."""
+    """Return costs of two clusters, and of a product without a policy."""
     return [
         line("100", resource="lkc-orders", day=day),
         line("20", resource="lkc-shared", day=day),
@@ -113,7 +113,7 @@ def example(tmp_path: Path) -> Iterator[Example]:
 
 @pytest.mark.usefixtures("process")
 def test_the_ten_minutes(example: Example) -> None:
-    """Every file is valid, every command prints what is shown, and every question has the answer that is shown."""
+    """Every file is valid, every command prints the shown output, and every request has the shown response."""
     steps = list(_STEP.finditer(TUTORIAL))
     assert len(steps) == TUTORIAL.count("```yaml") + TUTORIAL.count("```console")
     for step in steps:
@@ -175,7 +175,7 @@ def test_the_page_has_the_limits_that_there_are() -> None:
 
 
 def ran(command: str, folder: Path) -> str:
-    """What a command prints that succeeds."""
+    """Return the output of a command, which must succeed."""
     words = [*COMMAND, *shlex.split(command)[1:]]
     done = subprocess.run(words, cwd=folder, env=environment(), capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr

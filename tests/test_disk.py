@@ -1,4 +1,4 @@
-"""What messages say about permissions, wherever something cannot be read or written."""
+"""Messages about permissions, wherever a file cannot be read or written."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.users import as_nobody
 
 @pytest.fixture
 def closed() -> Iterator[Path]:
-    """A folder with a configuration, that nobody may use, within one that everybody sees."""
+    """A folder with a configuration that cannot be read, within one that all users see."""
     with tempfile.TemporaryDirectory() as made:
         outside = Path(made)
         outside.chmod(0o755)
@@ -38,7 +38,7 @@ def closed() -> Iterator[Path]:
 
 
 def expected(folder: Path, user: str) -> str:
-    """What a message says about a folder of mode 0 of this test's user."""
+    """Return the message about a folder of mode 0 of this test's user."""
     owner = f"{os.getuid()}:{os.getgid()}"
     return f"{folder} belongs to {owner} (mode 0000) and this process runs as {user} (user:group)"
 
@@ -81,7 +81,7 @@ def test_whoever_may_not_is_told_who_may(what: str, closed: Path, monkeypatch: p
 
 
 def test_a_database_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
-    """A path of SQLite that leads nowhere is in the message, whatever the reason."""
+    """A wrong path of SQLite is in the message, with any reason."""
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError, match=f"{tmp_path}/file/main.db: unable to open database file"):
         ControlDatabase(f"sqlite:///{tmp_path}/file/main.db").upgrade()

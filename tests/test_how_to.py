@@ -142,7 +142,7 @@ def demo(folder: Path, page: Path) -> Iterator[Terminal]:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("pages", [PAGES, (FINANCE,)], ids=["start", "finance"])
 def test_what_the_pages_tell_readers_to_type(tmp_path: Path, pages: tuple[Path, ...]) -> None:
-    """Every command succeeds and prints what is shown, apart from numbers; every answer has what is shown."""
+    """Every command succeeds and prints the shown output, apart from numbers; every response has what is shown."""
     with demo(tmp_path, pages[0]) as terminal:
         for page in pages:
             follow(page, terminal)

@@ -40,7 +40,7 @@ def test_json_lines(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_format_may_name_the_context(capsys: pytest.CaptureFixture[str]) -> None:
-    """A text format may ask for tenant, run and date; without a context they are empty."""
+    """A text format may contain tenant, run and date; without a context they are empty."""
     configure_logging(LoggingSettings(format="[%(tenant)s] %(message)s"))
     logging.getLogger("a").info("one")
     with log_context(tenant="acme"):
@@ -50,7 +50,7 @@ def test_a_format_may_name_the_context(capsys: pytest.CaptureFixture[str]) -> No
 
 @pytest.mark.parametrize("name", ["distributed", "distributed.scheduler", "distributed.nanny"])
 def test_dask_tells_what_went_wrong_only(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its steps are of no use, whatever the level of the rest; who wants them names it in the configuration."""
+    """Its debug messages are left out at every level of the rest, unless the configuration names it."""
     configure_logging(LoggingSettings(level="DEBUG"))
     logging.getLogger(name).info("started a worker")
     logging.getLogger(name).warning("lost a worker")
@@ -73,7 +73,7 @@ def test_levels(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_libraries_are_quiet_unless_named(capsys: pytest.CaptureFixture[str]) -> None:
-    """What httpx says of every request is not shown, unless somebody wants to see it."""
+    """httpx's line for every request is left out, unless the configuration names it."""
     configure_logging(LoggingSettings(level="DEBUG"))
     logging.getLogger("httpx").info("a request")
     configure_logging(LoggingSettings(per_module_levels={"httpx": "INFO"}))

@@ -1,4 +1,4 @@
-"""Loading plugins and calling them: whatever they raise says why."""
+"""Loading plugins and calling them: every error says why."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chargeback.plugins import calling, describe, installed_plugins, loading
 
 
 class Unspeakable(Exception):
-    """An error that cannot even be told."""
+    """An error whose message cannot be formatted."""
 
     def __str__(self) -> str:
         raise RuntimeError("no words")
@@ -94,13 +94,13 @@ def test_why_a_plugin_cannot_be_loaded(error: BaseException, why: str) -> None:
 
 
 def test_what_is_asked_to_end_ends() -> None:
-    """Ctrl-C while a plugin is loaded is nobody's mistake."""
+    """Ctrl-C while a plugin is loaded is not reported as the plugin's error."""
     with pytest.raises(KeyboardInterrupt), loading(ValueError):
         raise KeyboardInterrupt
 
 
 def test_installed_plugins_are_in_order() -> None:
-    """By name; there are none of a group that nobody knows."""
+    """Plugins are ordered by name; an unknown group has none."""
     names = [entry.name for entry in installed_plugins("chargeback.ecosystems")]
     assert names == sorted(names) != []
     assert installed_plugins("chargeback.nothing") == []

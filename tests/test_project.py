@@ -156,7 +156,7 @@ def test_the_installed_version_is_that_of_the_project() -> None:
 
 @pytest.mark.usefixtures("process")
 def test_secrets_of_a_checkout_are_ignored_by_git() -> None:
-    """What the README and the pages write beside a checkout may have keys in it, and cannot be committed by mistake."""
+    """Files that the README and the pages create in a checkout may contain keys, and cannot be committed by mistake."""
     written = ["chargeback.yaml", "etc/chargeback.yaml", ".env", "data/acme.db", "demo-data/small"]
     said = subprocess.run(["git", "check-ignore", *written], cwd=ROOT, capture_output=True, text=True, check=False)
     assert said.stdout.split() == written
@@ -177,7 +177,7 @@ def test_make_names_its_targets() -> None:
 
 
 def test_sql_on_the_control_database_has_one_home() -> None:
-    """Outside of `store/control` nobody makes a statement: of SQLAlchemy only types and addresses are known."""
+    """Outside of `store/control` no module makes a statement: of SQLAlchemy only types and addresses are used."""
     known = {"Connection", "RowMapping", "URL", "make_url", "ArgumentError"}
     for file in (ROOT / "src").rglob("*.py"):
         if file.is_relative_to(ROOT / "src" / "chargeback" / "store" / "control"):

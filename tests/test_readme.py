@@ -1,4 +1,4 @@
-"""What the README tells people to type."""
+"""The commands of the README."""
 
 from __future__ import annotations
 

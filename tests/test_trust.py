@@ -1,4 +1,4 @@
-"""The worked example of docs/trust.md: a bill that changes on the third day, and what the questions answer."""
+"""The worked example of docs/trust.md: a bill that changes on the third day, and the responses to its requests."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 @pytest.mark.extensive
 @pytest.mark.parametrize(("path", "shown"), [pytest.param(*each, id=each[0][:80]) for each in questions(PAGE)])
 def test_the_page_shows_what_is_answered(client: httpx.Client, path: str, shown: object) -> None:
-    """Every answer on the page is that of the service, as far as it is shown."""
+    """Every response on the page is that of the service, as far as it is shown."""
     response = client.get(path)
     assert response.status_code == 200, response.text
     assert shown_of(response.json(), shown) == shown

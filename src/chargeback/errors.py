@@ -181,7 +181,7 @@ def says_refusal(message: str) -> bool:
 
 
 class SourceTooLarge(SourceError):
-    """The query asks for more than the source returns at once; smaller queries may succeed."""
+    """The query covers more than the source returns at once; smaller queries may succeed."""
 
 
 class SourceDataError(SourceError):
@@ -249,11 +249,11 @@ class McpUnavailable(ChargebackError):
 
 
 class TemplateFailed(ChargebackError):
-    """A template that the configuration names cannot write what it is asked for; the message names it and says why."""
+    """A template of the configuration cannot write a journal; the message names it and says why."""
 
 
 class HistoryGone(ChargebackError):
-    """What was asked for as of an earlier instant is no longer kept; ``known`` is what is known of these days."""
+    """The rows of an earlier instant are no longer kept; ``known`` is what is known of these days."""
 
     def __init__(self, known: Sequence[ForgottenDay]) -> None:
         super().__init__("these days had other rows then, which are no longer kept")
@@ -343,7 +343,7 @@ class PlanStale(PlanRefused):
 
 
 class EditConflict(ChargebackError):
-    """Someone else was faster: what was to be changed is no longer what the editor saw. The message names who."""
+    """Someone else has changed the object since the editor read it. The message names who."""
 
 
 class PeriodRefused(ChargebackError):

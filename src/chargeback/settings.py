@@ -29,8 +29,7 @@ FOLDER: Final = "folder"
 
 class Settings(BaseModel):
     """Base of every settings model: unknown keys are errors, instances are immutable, and messages hide values (they
-    could be secrets). A relative path starts at the folder of the configuration file, whatever the working directory
-    is."""
+    could be secrets). A relative path starts at the folder of the configuration file, not at the working directory."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 

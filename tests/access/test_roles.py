@@ -32,12 +32,12 @@ def role(name: str = "roles[0]", allow: str = "read", **more: Any) -> Role:
 def access(
     roles: Sequence[Role], groups: Iterable[str] = (), tenant: str = "acme", user: str = "ann"
 ) -> TenantAccess | None:
-    """What a user may do with a tenant."""
+    """Return what a user may do with a tenant."""
     return Roles(roles).caller(user, "proxy", groups).access(tenant)
 
 
 def scope_of(roles: Sequence[Role], *groups: str) -> Mapping[str, Sequence[str]] | None:
-    """The scope of a user with these groups, who has one."""
+    """Return the scope of a user with these groups, who must have access."""
     found = access(roles, groups)
     assert found is not None
     return None if found.scope is None else found.scope.as_json()
@@ -58,7 +58,7 @@ def test_the_example_of_the_documentation() -> None:
 
 
 def test_several_groups_of_one_role() -> None:
-    """Who is in two teams sees the rows of both."""
+    """A user in two teams sees the rows of both."""
     roles = [role(groups=[TEAM], scope={CENTER: ["${team}", "shared"], "environment_id": ["env-1"]})]
     assert scope_of(roles, "team-b", "other", "team-a") == {
         CENTER: ["a", "b", "shared"],
@@ -146,7 +146,7 @@ CALLER: dict[str, Any] = {
 
 
 def expected(roles: Sequence[Role], user: str, groups: set[str], tenant: str) -> TenantAccess | None:
-    """What a user may do, found out in another way."""
+    """Return what a user may do, by an independent calculation."""
     for each in roles:
         patterns = {pattern.pattern for pattern in each.groups}
         teams = {group.removeprefix("team-") for group in groups if group.startswith("team-") and TEAM in patterns}
@@ -170,7 +170,7 @@ def test_the_first_role_that_fits_decides(roles: list[Role], user: str, groups: 
 def test_a_role_below_never_widens_one_above(
     roles: list[Role], more: list[Role], user: str, groups: set[str], tenant: str
 ) -> None:
-    """Whoever has something keeps exactly that, whatever is added at the end of the file."""
+    """A user keeps exactly the same rights and rows when another role is added at the end of the file."""
     before = access(roles, sorted(groups), tenant, user)
     if before is not None:
         assert access([*roles, *more], sorted(groups), tenant, user) == before

@@ -17,7 +17,7 @@ def test_the_same_conditions_are_the_same_scope() -> None:
 
 
 def test_a_scope_comes_back_from_json() -> None:
-    """What the API shows and a database keeps is the same scope again."""
+    """A scope is the same after it was written as JSON and read again."""
     scope = RowScope.of({"category:cost_center": ["a"], "cluster_id": []})
     assert RowScope.of(scope.as_json()) == scope
 

@@ -26,7 +26,7 @@ _costs = st.one_of(
 
 @st.composite
 def random_days(draw: st.DrawFn, most: int = 5000) -> Evidence:
-    """Days of a few lines of any size and sign, with none to thousands of identities, or to so many."""
+    """Generate days of a few lines of any size and sign, with none to ``most`` identities."""
     resources = ["lkc-1", "lkc-2"]
     kinds = [*POLICIES, "NEWS"]
     lines = draw(

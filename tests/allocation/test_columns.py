@@ -16,7 +16,7 @@ _LARGEST = 10**38 - 1
 
 @given(st.lists(st.integers(-_LARGEST, _LARGEST)))
 def test_every_integer_survives(integers: list[int]) -> None:
-    """Whatever 38 digits hold goes into a column and comes back, whichever sign it has."""
+    """Every integer of up to 38 digits, of either sign, is the same when it is read back from a column."""
     column = decimals_of(integers, MONEY)
     column.validate(full=True)
     assert integers_of(column) == integers
@@ -32,7 +32,7 @@ def test_a_part_of_a_column_is_read_alone(integers: list[int]) -> None:
 
 
 def test_a_value_under_another_scale() -> None:
-    """An amount is so many of its last place."""
+    """A column holds an amount as a count of units of its last decimal place."""
     amounts = pa.array([Decimal("1.5"), Decimal("-0.000000000001")], MONEY)
     assert reinterpret(amounts, INTEGER).to_pylist() == [Decimal(1500000000000), Decimal(-1)]
 

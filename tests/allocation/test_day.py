@@ -1,4 +1,4 @@
-"""The calculation of one day: who is charged what, and why; and that no digit is ever lost."""
+"""The calculation of one day: who is charged how much, and why; no digit is ever lost."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def test_by_usage_with_a_shared_portion() -> None:
 
 
 def test_the_owner_pays() -> None:
-    """A known owner is charged directly; without one, whoever is active on it shares it."""
+    """A known owner is charged directly; without an owner, the identities that are active on the resource share the
+    cost."""
     day = calculate(
         evidence("lcc-1 CONNECT 2 \n lcc-2 CONNECT 2", "", "lcc-1 owner sa-1 \n lcc-1 active sa-1 \n lcc-2 active sa-2")
     )
@@ -71,7 +72,7 @@ def test_the_owner_pays() -> None:
     ],
 )
 def test_why_the_first_method_failed(used: str, belong: str, metrics: bool, expected: str) -> None:
-    """The detail of a row says why the first method of the chain did not apply, unless nobody at all could be found."""
+    """The detail of a row says why the first method of the chain did not apply, unless no method found an identity."""
     assert rows_of(calculate(evidence("lkc-1 WRITE 1", used, belong, metrics=metrics))) == [expected]
 
 
@@ -102,7 +103,7 @@ def test_unknown_types_are_told_and_go_to_unallocated() -> None:
 
 
 def test_usage_without_an_owner_keeps_its_weight() -> None:
-    """What nobody known has used is not pushed onto the neighbours."""
+    """Usage of an unknown identity is not charged to the other users of the resource."""
     day = calculate(evidence("p WRITE 4", "bytes_in p UNALLOCATED 3 \n bytes_in p a 1", "p active a"))
     assert rows_of(day) == [
         "p WRITE 1 UNALLOCATED usage 3 usage_ratio NO_OWNER_LOCATED",
@@ -129,14 +130,14 @@ def test_proportional_follows_the_other_lines() -> None:
 
 
 def test_proportional_without_anything_to_follow() -> None:
-    """When nobody was charged, support goes down its chain."""
+    """When no identity was charged, support goes down its chain."""
     assert rows_of(calculate(evidence("org SUPPORT 2", "", "* period a"))) == [
         "org SUPPORT 1 a shared 2 even_split NO_ACTIVE_IDENTITIES_LOCATED"
     ]
 
 
 def test_unallocated_takes_no_part_in_an_even_split() -> None:
-    """A membership of UNALLOCATED, wherever it may come from, is nobody's."""
+    """A membership of UNALLOCATED is ignored, whatever its source."""
     assert rows_of(calculate(evidence("r BASE 1", "", "r active UNALLOCATED a"))) == [
         "r BASE 1 a shared 1 even_split EVEN_SPLIT_ALLOCATION"
     ]
@@ -152,7 +153,7 @@ def test_ties_go_to_the_first_ids() -> None:
 
 
 def test_rows_of_zero_are_not_written() -> None:
-    """A line of zero has no rows, and who gets nothing of a tiny line has none either."""
+    """A line of zero has no rows, and an identity whose share of a tiny line is zero has none either."""
     assert rows_of(calculate(evidence("r BASE 0 \n r BASE 0.000000000001", "", "r active a b"))) == [
         "r BASE 1 a shared 1E-12 even_split EVEN_SPLIT_ALLOCATION"
     ]
@@ -178,7 +179,7 @@ def test_beyond_128_bits() -> None:
 
 
 def test_the_same_evidence_gives_the_same_bytes() -> None:
-    """Whatever order the evidence comes in, the rows are the same, in the same order."""
+    """The rows and their order do not depend on the order of the evidence."""
     given_ = evidence(
         "b CKU 7 \n a CKU 7 \n a BASE 1 \n o SUPPORT 3",
         "bytes_in a x 1 \n bytes_in b y 2 \n bytes_out a y 3",
@@ -211,7 +212,7 @@ def test_amounts_that_do_not_fit_are_an_error_of_the_day() -> None:
 @settings(max_examples=examples(60))
 @given(random_days())
 def test_the_rows_of_every_line_sum_to_the_line(day: Evidence) -> None:
-    """For every line, whatever its sign, size, decimals or number of identities, no digit is lost or invented."""
+    """No digit is lost or invented for any line, of any sign, size, number of decimals or number of identities."""
     rows = calculate(day).rows
     sums: dict[str, int] = defaultdict(int)
     for line_id, amount in zip(rows["line_id"].to_pylist(), rows["amount"].to_pylist(), strict=True):

@@ -97,7 +97,7 @@ def test_the_methods_that_were_tried() -> None:
 def test_unallocated_says_what_each_method_needed(
     product_type: str, used: str, metrics: bool, reasons: list[str]
 ) -> None:
-    """When nobody can be found, every method before the last names what it lacked."""
+    """When no identity can be found, every method before the last says what it lacked."""
     found = explained(evidence(f"r {product_type} 1", used, metrics=metrics), product_type, "UNALLOCATED")
     assert [each.why_not for each in found.methods][: len(reasons)] == reasons
     assert found.applied is not None
@@ -121,14 +121,14 @@ def test_unallocated_says_what_each_method_needed(
     ],
 )  # fmt: skip
 def test_why_an_identity_gets_nothing(product_type: str, used: str, belong: str, identity_id: str, reason: str) -> None:
-    """Whoever has no part of a line is told why, in terms of the method that applied."""
+    """For an identity without a part of a line, the explanation says why, in terms of the method that applied."""
     others = "" if product_type == "BASE" else "\n r BASE 1"
     found = explained(evidence(f"r {product_type} 1 {others}", used, belong), product_type, identity_id)
     assert (found.why_nothing, found.arithmetic) == (reason, None)
 
 
 def test_a_share_below_the_smallest_unit() -> None:
-    """An identity that gets none of the few units is told so, with its rank."""
+    """For an identity that gets none of the few units, the explanation says so, with its rank."""
     found = explained(evidence("r BASE 0.000000000001", "", "r active a b"), "BASE", "b")
     assert found.why_nothing == "its exact share is less than 10⁻¹², and others have larger remainders"
     assert found.arithmetic is not None
@@ -173,7 +173,7 @@ def test_all_contenders_the_largest_first() -> None:
 
 
 def test_the_portion_may_be_left_out() -> None:
-    """It is the one of which the identity gets something; if there are several, one must be named."""
+    """The default is the portion that charges the identity; if several do, the request must name one."""
     assert explained(USED, "CKU", "sa-3").number == 2
     assert explained(USED, "CKU", "sa-9").number == 1
     with pytest.raises(ValueError, match="portions 1, 2: name one"):
@@ -229,7 +229,7 @@ def test_an_even_split() -> None:
     ],
 )
 def test_why_not_this_topic(line: str, topic: str, why: str) -> None:
-    """A topic that has nothing of a line is told why."""
+    """For a topic without a part of a line, the explanation says why."""
     found = explained_topic(line, topic)
     assert found.arithmetic is None
     assert (found.why_nothing or "").startswith(why)

@@ -46,14 +46,14 @@ def test_a_key_makes_its_owner_active_while_it_exists() -> None:
 
 
 def test_the_owner_of_a_key_who_no_longer_exists_is_not_active() -> None:
-    """Neither somebody deleted before the day nor somebody the inventory never heard of."""
+    """Neither an identity deleted before the day nor one that was never in the inventory is active."""
     identities = [Identity("a", "service_account", deleted_at=BEFORE), Identity("key", "api_key")]
     grants = [Grant("k1", "lkc-1", "a"), Grant("k2", "lkc-1", "ghost"), Grant("k3", "lkc-1", "key")]
     assert members(Inventory(RESOURCES, identities, grants), "lkc-1") == set()
 
 
 def test_usage_makes_active_even_whom_only_the_metrics_know() -> None:
-    """Usage above zero counts; usage of nobody known, and none at all, do not."""
+    """Usage above zero makes an identity active; usage of an unknown identity, or of zero, does not."""
     used = "bytes_in lkc-1 ghost 5 \n bytes_in lkc-1 UNALLOCATED 5 \n bytes_in lkc-1 idle 0"
     found = members(Inventory(RESOURCES), "lkc-1", used=used)
     assert {row for row in found if row.startswith(("lkc-1", "*"))} == {"lkc-1 active ghost", "* period ghost"}
@@ -82,21 +82,23 @@ def test_another_resource_stands_in_when_nobody_is_active() -> None:
 
 
 def test_own_keys_come_before_the_stand_in() -> None:
-    """Who holds a key for the registry itself shares it alone."""
+    """The identities with a key for the registry itself are the only ones that share it."""
     grants = [Grant("k1", "lkc-1", "a"), Grant("k2", "lsrc-1", "b")]
     found = members(Inventory(RESOURCES, people("a", "b"), grants), "lsrc-1")
     assert {row for row in found if row.startswith("lsrc-1")} == {"lsrc-1 active b"}
 
 
 def test_a_cluster_without_active_identities_has_nobody_to_stand_in() -> None:
-    """A cluster nobody uses is not spread over its neighbours of the environment: its chain goes on to the period."""
+    """The cost of an unused cluster is not spread over other clusters of the environment: its chain goes on to the
+    period."""
     found = members(Inventory(RESOURCES, people("a"), [Grant("k", "lkc-2", "a")]), "lkc-1")
     assert not [row for row in found if row.startswith("lkc-1")]
     assert "* period a" in found
 
 
 def test_the_period_falls_back_tier_by_tier() -> None:
-    """When nobody was active on anything, the service accounts and pools alive share; when there are none, users."""
+    """When no identity was active on anything, the service accounts and pools that exist share; without any, the users
+    do."""
     users = [Identity("u-1", "user"), Identity("u-2", "user", created_at=AFTER)]
     pool = Identity("pool-1", "identity_pool")
     assert members(Inventory(RESOURCES, [*users, pool]), "lkc-1") == {"* period pool-1"}
@@ -105,6 +107,6 @@ def test_the_period_falls_back_tier_by_tier() -> None:
 
 
 def test_evidence_covers_what_may_be_billed_later() -> None:
-    """Members are kept for everything somebody belongs to, so that a late line finds its evidence."""
+    """Members are kept for every resource with a membership, so that a late line finds its evidence."""
     found = members(Inventory(RESOURCES, people("a"), [Grant("k", "lkc-1", "a")]))
     assert {"lkc-1 active a", "lcc-1 active a", "lsrc-1 active a"} <= found

@@ -14,7 +14,7 @@ OWNER = {"portions": [{"share": "1", "try": ["owner", "even(active)"]}]}
 
 
 def test_every_chain_ends_with_unallocated() -> None:
-    """A chain that does not say so still gives what belongs to nobody to UNALLOCATED."""
+    """A chain that does not name UNALLOCATED still ends with it."""
     policy = parse_policies({"A": EVEN}, "policies")["A"]
     assert [str(method) for method in policy.portions[0].methods] == ["even(active)", "unallocated"]
 

@@ -62,7 +62,7 @@ def shares(*rows: tuple[int, int, int]) -> pa.Table:
 
 
 def test_rows_come_in_list_order_with_their_dimensions(builder: RowBuilder) -> None:
-    """Whatever the order of shares and portions, rows have the list's order and the id of their dimension."""
+    """Rows have the list's order and the id of their dimension, in any order of shares and portions."""
     targets = AllocationTargets(usage(""), members("r1 active a b"), [])
     given = shares((0, 2, 5), (1, 2, 7), (0, 1, 6), (1, 1, 8))
     rows, dimensions = builder.build(DAY, LINES, portions_of(targets), targets, given)

@@ -1,4 +1,4 @@
-"""The exact split gives every unit to somebody, in Python and in the query engine alike."""
+"""The exact split distributes every unit, in Python and in the query engine alike."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ weights = st.dictionaries(st.text("abcxyz", min_size=1, max_size=3), st.integers
 
 @given(units, weights)
 def test_nothing_is_lost(amount: int, shares: dict[str, int]) -> None:
-    """The shares sum to the amount, whatever its sign."""
+    """The shares sum to the amount, for charges and refunds."""
     assert sum(share for _, share in split_exactly(amount, list(shares.items()))) == amount
 
 
@@ -38,7 +38,7 @@ def test_a_refund_mirrors_its_charge(amount: int, shares: dict[str, int]) -> Non
 
 @given(units, st.integers(1, 50))
 def test_an_even_split_is_a_split_by_equal_weights(amount: int, recipients: int) -> None:
-    """Who gets the larger share of an even split are the first ids."""
+    """In an even split, the first ids get the larger shares."""
     favoured, larger, smaller = split_evenly(amount, recipients)
     evenly = [larger] * favoured + [smaller] * (recipients - favoured)
     assert evenly == split_in_order(amount, [1] * recipients)
@@ -87,6 +87,6 @@ def test_the_query_engine_at_its_limit() -> None:
 
 @pytest.mark.parametrize("recipients", [[], [("a", 0)], [("a", 1), ("b", -1)]])
 def test_a_split_needs_recipients(recipients: list[tuple[str, int]]) -> None:
-    """Nobody, or a weight that is not positive, is a mistake of the caller."""
+    """An empty list of recipients, or a weight that is not positive, is an error of the caller."""
     with pytest.raises(ValueError, match="at least one recipient"):
         split_exactly(1, recipients)

@@ -1,4 +1,4 @@
-"""Who takes a portion, method by method."""
+"""The targets of a portion, method by method."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def group(found: AllocationTargets, method: str, resource_id: str) -> tuple[list
 
 
 def test_usage_is_summed_over_its_measures() -> None:
-    """The measures that a method names are added up per resource and identity; who used nothing takes no part."""
+    """The measures that a method names are added up per resource and identity; an identity without usage takes no
+    part."""
     used = "in r b 1 \n out r b 2 \n in r a 0.5 \n in s a 4 \n other r c 9 \n in r z 0"
     found = targets(used, "", "usage(in + out)", "usage(out)")
     assert group(found, "usage(in + out)", "r") == (["a", "b"], [500_000, 3_000_000])
@@ -36,7 +37,7 @@ def test_usage_is_summed_over_its_measures() -> None:
 
 
 def test_members_take_part_once() -> None:
-    """Whoever belongs to a resource takes part in its even split, in the order of ids, however often it is said."""
+    """Each member of a resource takes part once in its even split, in the order of ids, even if it is listed twice."""
     found = targets("", "r active b a b \n r owner b \n r owners c \n * period z", *_EVEN, "owner")
     assert group(found, "even(active)", "r") == (["a", "b"], None)
     assert group(found, "even(owners)", "r") == (["c"], None)
@@ -46,7 +47,7 @@ def test_members_take_part_once() -> None:
 
 
 def test_nobody_is_always_there() -> None:
-    """What nobody takes is UNALLOCATED, which takes part in nothing else but its own usage."""
+    """A portion without targets goes to UNALLOCATED, which otherwise takes part only with its own usage."""
     found = targets("in r UNALLOCATED 1", "r active UNALLOCATED", "usage(in)", "even(active)")
     assert group(found, "unallocated", "r") == (["UNALLOCATED"], None)
     assert group(found, "usage(in)", "r") == (["UNALLOCATED"], [1_000_000])
@@ -54,7 +55,7 @@ def test_nobody_is_always_there() -> None:
 
 
 def test_proportional_follows_charges() -> None:
-    """The proportional method weighs what was charged; who was credited, and UNALLOCATED, are left out."""
+    """The proportional method weighs what was charged; identities with a credit, and UNALLOCATED, are left out."""
     found = targets("", "r active a b c", "even(active)", "proportional")
     assert group(found, "proportional", "r") is None
     a, b, c = (IdentityIndex(found.identity_ids.index(name)) for name in "abc")
@@ -85,7 +86,7 @@ _EVEN = ("even(active)", "even(owners)", "even(period)")
 
 
 def test_lines_without_cost_are_left_out() -> None:
-    """Lines come in list order, whatever the order of the bill; a line that costs nothing is none."""
+    """Lines come in list order, in any order of the bill; a line without cost is left out."""
     lines = billable_lines(bill("r2 BASE 1 \n r1 WRITE 2 \n r1 BASE 0 \n r1 BASE -3"))
     found = zip(lines["resource_id"].to_pylist(), lines["product_type"].to_pylist(), strict=True)
     assert list(found) == [("r1", "BASE"), ("r1", "WRITE"), ("r2", "BASE")]

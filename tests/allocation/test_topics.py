@@ -127,7 +127,7 @@ def test_skip_leaves_out_what_was_not_measured() -> None:
 
 
 def test_a_cluster_without_topics() -> None:
-    """One row for all that nobody can name, or none with `skip`."""
+    """The cost has one row for an unknown topic, or none with `skip`."""
     lines = bill("lkc-2 WRITE 1\nlkc-2 BASE 2")
     assert rows_of(attribute(lines)) == [
         "lkc-2 BASE __UNATTRIBUTED__ 2 even_split",
@@ -239,7 +239,7 @@ _lines = st.lists(
 def test_the_rows_of_a_line_sum_to_its_cost(
     lines: list[tuple[str, str, int]], evidence: list[tuple[str, str, str, int]]
 ) -> None:
-    """Whatever is billed and measured, nothing of a line is lost or invented, and no row is zero."""
+    """For any bill and any measurements, no part of a line is lost or invented, and no row is zero."""
     billed = bill("\n".join(f"{cluster} {kind} {from_units(units):f}" for cluster, kind, units in lines))
     measured = pa.Table.from_pylist(
         [

@@ -1,4 +1,4 @@
-"""Requests to the application, and who it takes their sender for."""
+"""Requests to the application, and the caller that it recognises."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from chargeback.config.access import AccessSettings
 from chargeback.store.tenant import TenantStore
 from tests.support.serving import client_of, services_for
 
-#: Somebody for every role.
+#: A user for every role.
 ROLES = [
     {"groups": ["platform"], "allow": ["admin"]},
     {"groups": ["team-(?P<team>.+)"], "allow": ["read"], "scope": {"identity_id": "sa-${team}"}},
@@ -28,13 +28,13 @@ def settings(mode: str, **more: Any) -> AccessSettings:
 
 @contextmanager
 def client_with(access: AccessSettings, *stores: TenantStore, **more: Any) -> Iterator[httpx.Client]:
-    """Open a client of the API, whose callers are told apart as configured."""
+    """Open a client of the API, which identifies callers as configured."""
     with client_of(replace(services_for(*stores, **more), authenticate=authenticate_by(access))) as client:
         yield client
 
 
 def me(client: httpx.Client, headers: Mapping[str, str] | list[tuple[str, str]] | None = None) -> dict[str, Any]:
-    """Who the application says that the sender is."""
+    """Return the caller as the application describes it."""
     response = client.get("/api/v1/me", headers=headers)
     assert response.status_code == 200, response.text
     found: dict[str, Any] = response.json()
@@ -42,7 +42,7 @@ def me(client: httpx.Client, headers: Mapping[str, str] | list[tuple[str, str]] 
 
 
 def refused(client: httpx.Client, headers: Mapping[str, str] | list[tuple[str, str]] | None = None) -> str:
-    """Why the application does not say who the sender is."""
+    """Return why the application does not accept the caller."""
     response = client.get("/api/v1/me", headers=headers)
     assert response.status_code == 401, response.text
     assert response.headers["www-authenticate"] == "Bearer"

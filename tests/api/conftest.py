@@ -87,7 +87,7 @@ def own_client(own_store: TenantStore) -> Iterator[httpx.Client]:
 
 
 def parameters_of(response: httpx.Response) -> list[str]:
-    """What a 400 complains about, sorted."""
+    """Return the parameters that a 400 names, sorted."""
     assert response.status_code == 400, response.text
     assert response.headers["content-type"] == "application/problem+json"
     body = response.json()

@@ -17,7 +17,7 @@ PREFLIGHT = ORIGIN | {"Access-Control-Request-Method": "PATCH"}
 
 
 def test_cors_is_off_by_default(client: httpx.Client) -> None:
-    """No other origin may read unless somebody configured it."""
+    """Pages of other origins may not read unless the configuration allows it."""
     assert "access-control-allow-origin" not in client.get("/health", headers=ORIGIN).headers
 
 
@@ -54,7 +54,8 @@ def app(store: TenantStore) -> FastAPI:
 
 
 def test_every_operation_is_described(app: FastAPI) -> None:
-    """A summary, a description, an answer with a shape, and its problems; no trace of the framework's own errors."""
+    """Each has a summary, a description, a response with a schema, and its problems; the framework's own errors do not
+    appear."""
     document = app.openapi()
     for path, operations in document["paths"].items():
         for method, operation in operations.items():

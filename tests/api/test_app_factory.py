@@ -26,7 +26,7 @@ tenants:
 
 
 def test_a_configuration_becomes_an_application(tmp_path: Path) -> None:
-    """Its tenants can be asked; storage that nobody has set up yet is initializing, and nothing leaks a secret."""
+    """Its tenants respond; storage that is not set up yet is initializing, and no response leaks a secret."""
     file = tmp_path / "chargeback.yaml"
     file.write_text(CONFIGURATION)
     app = create_app_from(load_configuration(file), "api", None)
@@ -55,7 +55,7 @@ def test_callers_are_told_apart_as_configured(tmp_path: Path) -> None:
 
 
 def test_the_query_engine_has_the_configured_limits(tmp_path: Path) -> None:
-    """``api.query_memory`` and ``api.query_threads`` bound the engine that answers requests."""
+    """``api.query_memory`` and ``api.query_threads`` limit the query engine of the API."""
     file = tmp_path / "chargeback.yaml"
     file.write_text(CONFIGURATION)
     app = create_app_from(load_configuration(file), "api", None)
@@ -65,7 +65,8 @@ def test_the_query_engine_has_the_configured_limits(tmp_path: Path) -> None:
 
 
 def test_an_address_beyond_the_loopback_asks_for_names(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Without `api.allowed_hosts` the log says what is answered and what to set; with it, those names are answered."""
+    """Without `api.allowed_hosts` the log says which hosts are accepted and what to configure; with it, the listed
+    hosts are accepted."""
     file = tmp_path / "chargeback.yaml"
     for hosts, warned in (("", 1), (', allowed_hosts: ["costs.example.com"]', 0)):
         everybody = "\naccess: {allow_anonymous: true}"

@@ -55,7 +55,7 @@ KNOWN = frozenset(
 )
 #: Routes about a tenant that get the request itself, and for what.
 WITH_THE_REQUEST = {"run_pipeline": "the address of the status of the run"}
-#: What opens the fence: the names of attributes and functions, and who uses them.
+#: Attributes and functions that give access to unscoped data, and the modules that may use them.
 DOORS = {
     # The storage with all facts. An explanation is calculated again from a whole line; its answer is narrowed by the
     # service. Whether there is any data is asked of the tenant. A comparison of two moments gives its second reader the
@@ -64,7 +64,7 @@ DOORS = {
         *("executor", "tenant_requests"),
         *("routes/explain", "routes/readiness", "routes/revisions", "routes/shadows"),
     },
-    # Readers that somebody else than the context of the request (``executor``) opens.
+    # Readers that modules other than the context of the request (``executor``) open.
     "version_reader": {"executor", "routes/revisions"},
     "open_reader": {"executor"},
     "unscoped": set(),
@@ -77,7 +77,7 @@ DOORS = {
 
 
 def ways_around(route: APIRoute) -> Iterator[str]:
-    """What a route depends on with which it could read data of a tenant without the scope of the caller."""
+    """Return the dependencies of a route that could read data of a tenant without the scope of the caller."""
     required = RequiredAccess.of(route)
     if required is None:
         yield "it does not declare what it needs"
@@ -92,7 +92,7 @@ def ways_around(route: APIRoute) -> Iterator[str]:
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{min(route.methods)} {route.path}")
 def test_routes_read_within_the_scope(route: APIRoute) -> None:
-    """Every route that a caller with a scope may ask depends on what knows the scope, and on nothing else."""
+    """Every route that a caller with a scope may request depends on the scope, and on nothing else."""
     assert list(ways_around(route)) == []
 
 
@@ -146,7 +146,7 @@ def _uses(name: str) -> set[str]:
 
 @pytest.mark.parametrize("name", sorted(DOORS))
 def test_the_fence_is_opened_where_it_is_listed(name: str) -> None:
-    """Whoever reads all facts, or opens a reader, is known and has a reason."""
+    """Every use of a reader of all facts is listed with its reason."""
     assert _uses(name) == DOORS[name]
 
 

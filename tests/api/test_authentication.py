@@ -1,4 +1,4 @@
-"""Who sends a request: tokens of machines beside a proxy, and what is recorded under whose name."""
+"""Authentication of requests: tokens of machines, the headers of a proxy, and the name that is recorded."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_the_scheme_is_written_in_any_case(client: httpx.Client, stores: tuple[T
 
 
 def test_tokens_that_do_not_hold(client: httpx.Client, stores: tuple[TenantStore, TenantStore]) -> None:
-    """Unknown, revoked, expired and foreign ones are refused alike, also beside headers of the proxy."""
+    """Unknown, revoked, expired and foreign ones are refused alike, also together with headers of the proxy."""
     store = stores[0]
     revoked, expired = create(store, "revoked"), create(store, "expired", expires_at=NOW)
     lasting = create(store, "lasting", expires_at=NOW + timedelta(seconds=1))
@@ -114,7 +114,7 @@ def test_a_revoked_token_is_refused_at_once(client: httpx.Client, stores: tuple[
 
 
 def test_a_token_wins_over_the_proxy(client: httpx.Client, stores: tuple[TenantStore, TenantStore]) -> None:
-    """A machine that asks through the proxy is the machine, whoever the proxy takes it for."""
+    """A machine whose token comes through the proxy is identified by the token, not by the proxy's headers."""
     token = create(stores[0])
     assert me(client, ANN | bearer(token))["user"] == "token:ci"
     assert me(client, ANN)["user"] == "ann@example.com"
@@ -165,7 +165,7 @@ def test_a_storage_that_is_away(client: httpx.Client, stores: tuple[TenantStore,
 
 
 def test_nobody_is_told_apart_without_a_mode(stores: tuple[TenantStore, TenantStore]) -> None:
-    """Headers and tokens do not matter: everybody may do everything."""
+    """Headers and tokens are ignored: every caller may do everything."""
     with client_of(services_for(*stores)) as client:
         for headers in ({}, ANN, bearer("cb_nonsense"), bearer("x")):
             found = me(client, headers)
@@ -185,7 +185,7 @@ def test_keys_that_cannot_be_read_at_the_start(tmp_path: Path) -> None:
 
 
 def test_an_issuer_that_is_away(stores: tuple[TenantStore, TenantStore]) -> None:
-    """While its keys were never read, a JWT is answered 503, and a token of ours all the same."""
+    """Until the keys have been read once, a JWT gets 503; a token of ours is accepted."""
     jwt = {"issuer": "x", "audience": "y", "jwks_url": "http://127.0.0.1:9/keys"}
     with client_with(settings("jwt", jwt=jwt), *stores) as client:
         header = "eyJhbGciOiJFUzI1NiIsInR5cCI6IkpXVCIsImtpZCI6ImEifQ"
@@ -207,7 +207,7 @@ def test_names_that_nobody_can_have(user: str) -> None:
 
 
 def test_groups_have_limits() -> None:
-    """A group that cannot be shown, and more groups than anybody can read, are refused."""
+    """A group with invisible characters, and an excessive number of groups, are refused."""
     with pytest.raises(Unauthenticated, match="cannot be shown"):
         SenderIdentity.of("ann", ["a\tb"])
     assert len(SenderIdentity.of("ann", map(str, range(1000))).groups) == 1000

@@ -1,4 +1,4 @@
-"""Who may ask for what: every endpoint, with every right, with and without a scope."""
+"""Authorisation: every endpoint, with every right, with and without a scope."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CALLERS = Callers.of(
 )
 OF_TENANTS = [endpoint for endpoint in ENDPOINTS if "{tenant_name}" in endpoint.path]
 OF_SOMEBODY = [endpoint for endpoint in ENDPOINTS if endpoint.name in OF_ANYBODY]
-#: A request that is invalid for every endpoint: it changes nothing, and tells that the access was granted.
+#: A request that is invalid for every endpoint: it changes nothing, and its status shows that access was granted.
 INVALID = {"nonsense": "1"}
 GRANTED = (400, "invalid-request")
 ALSO_GRANTED = (400, "topic-attribution-unavailable")
@@ -44,7 +44,7 @@ ALSO_GRANTED = (400, "topic-attribution-unavailable")
 
 @pytest.fixture(scope="module")
 def callers(store: TenantStore) -> Iterator[httpx.Client]:
-    """A client of acme, where everybody has a name."""
+    """Open a client of acme whose callers are all identified."""
     with client_of(services_for(store, authenticate=CALLERS)) as client:
         yield client
 
@@ -57,7 +57,7 @@ def own_callers(own_store: TenantStore) -> Iterator[httpx.Client]:
 
 
 def ask(client: httpx.Client, endpoint: Endpoint, name: str | None, tenant: str = "acme") -> tuple[int, str]:
-    """The status and the kind of the answer to an invalid request."""
+    """Return the status and the kind of the response to an invalid request."""
     headers = {} if name is None else asked_by(name)
     response = client.request(endpoint.method, endpoint.of(tenant), params=INVALID, headers=headers)
     return response.status_code, response.json()["type"].removeprefix("urn:chargeback:")
@@ -65,14 +65,14 @@ def ask(client: httpx.Client, endpoint: Endpoint, name: str | None, tenant: str 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.name)
 def test_nobody_gets_nothing(callers: httpx.Client, endpoint: Endpoint) -> None:
-    """Without an identity every endpoint answers 401, but for those that probes ask."""
+    """Without an identity every endpoint responds with 401, except for those that probes use."""
     expected = GRANTED if endpoint.name in OPEN else (401, "unauthenticated")
     assert ask(callers, endpoint, None) == expected
 
 
 @pytest.mark.parametrize("endpoint", OF_TENANTS, ids=lambda endpoint: endpoint.name)
 def test_other_tenants_are_not_there(callers: httpx.Client, endpoint: Endpoint) -> None:
-    """Who may do nothing with a tenant is told the same as of one that does not exist."""
+    """A caller without rights in a tenant gets the same response as for a tenant that does not exist."""
     asked = (
         ("stranger", "acme"),
         ("elsewhere", "acme"),
@@ -114,7 +114,7 @@ def test_refusals_say_what_is_missing(callers: httpx.Client) -> None:
 
 
 def test_files_are_exports(callers: httpx.Client) -> None:
-    """Who accepts nothing but CSV needs the right to export, as for the path of a file."""
+    """A client that accepts nothing but CSV needs the right to export, as for the path of a file."""
     csv = {"Accept": "text/csv"}
     assert callers.get(f"{ACME}/chargebacks", headers=csv | asked_by("read")).status_code == 403
     exported = callers.get(f"{ACME}/chargebacks", headers=csv | asked_by("export"))
@@ -125,7 +125,7 @@ def test_files_are_exports(callers: httpx.Client) -> None:
 
 
 def test_lists_of_tenants_have_those_of_the_caller(callers: httpx.Client) -> None:
-    """Names of other tenants are told to nobody; the status of the service is told to probes, too."""
+    """No response names other tenants; probes see the status of the service."""
     for name, expected in (("read", ["acme"]), ("stranger", []), ("elsewhere", [])):
         tenants = callers.get("/api/v1/tenants", headers=asked_by(name)).json()
         assert [each["tenant_name"] for each in tenants] == expected
@@ -136,7 +136,7 @@ def test_lists_of_tenants_have_those_of_the_caller(callers: httpx.Client) -> Non
 
 
 def test_metrics_need_the_sight_of_a_tenant(callers: httpx.Client, client: httpx.Client) -> None:
-    """What is about the service as a whole is for those who see all rows of some tenant."""
+    """Data about the service as a whole is for callers who see all rows of some tenant."""
     assert callers.get("/metrics").status_code == 401
     assert callers.get("/metrics", headers=asked_by("stranger")).status_code == 403
     assert callers.get("/metrics", headers=asked_by("scoped admin")).status_code == 403
@@ -163,7 +163,7 @@ def test_denied_requests_are_in_the_audit_log(own_callers: httpx.Client) -> None
 
 
 def test_a_route_that_declares_nothing_does_not_start(store: TenantStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was forgotten is not open to everybody: the application refuses to be made."""
+    """A forgotten declaration does not open a route: the application cannot be created."""
     router = APIRouter()
 
     @router.get("/forgotten")
@@ -197,6 +197,6 @@ def test_the_document_says_what_is_needed(client: httpx.Client, endpoint: Endpoi
 
 
 def test_everybody_may_do_everything_where_nobody_is_told_apart(client: httpx.Client) -> None:
-    """Without `access` in the configuration nothing is asked."""
+    """Without `access` in the configuration every request is allowed."""
     assert client.get(f"{ACME}/audit").status_code == 200
     assert client.get(f"{ACME}/chargebacks.csv").status_code == 200

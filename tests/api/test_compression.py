@@ -1,4 +1,4 @@
-"""Finished answers are sent as gzip to whoever takes it."""
+"""Complete responses are compressed with gzip if the client accepts it."""
 
 from __future__ import annotations
 

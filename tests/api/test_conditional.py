@@ -1,4 +1,4 @@
-"""Answers of the control database have an ETag that changes whenever the answer may."""
+"""Responses from the control database have an ETag that changes whenever the response may."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ANYTHING = ("status", "runs", "pipeline/status", "views", "notes")
 
 @pytest.mark.parametrize("path", [*ENTITIES, *ANYTHING])
 def test_what_the_client_has_is_not_sent_again(client: httpx.Client, path: str) -> None:
-    """304 without a body, with the same headers; another ETag is answered in full."""
+    """304 without a body, with the same headers; for another ETag the response is complete."""
     whole = client.get(f"{ACME}/{path}")
     assert whole.status_code == 200
     tag = whole.headers["etag"]
@@ -92,7 +92,8 @@ def _note(store: TenantStore) -> None:
 def test_every_change_changes_the_tag(
     own_client: httpx.Client, own_store: TenantStore, change: Callable[[TenantStore], None], paths: list[str]
 ) -> None:
-    """A tag, a listing, what a day lacks, a run, a view, a note: the next answer is the new one."""
+    """After a change of a tag, a listing, the state of a day, a run, a view or a note, the next response is the new
+    one."""
     known(own_store)
     before = {path: own_client.get(f"{ACME}/{path}").headers["etag"] for path in paths}
     change(own_store)
@@ -103,7 +104,7 @@ def test_every_change_changes_the_tag(
 
 
 def test_gzip(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """The same body and the same ETag for whoever takes gzip and for whoever does not."""
+    """The body and the ETag are the same with and without gzip."""
     known(own_store, resources=[f"lkc-{number}" for number in range(30)])
     for path in ("resources", "resources.csv", "status"):
         plain = own_client.get(f"{ACME}/{path}", headers={"Accept-Encoding": "identity"})
@@ -114,7 +115,7 @@ def test_gzip(own_client: httpx.Client, own_store: TenantStore) -> None:
 
 
 def test_what_does_not_exist_has_no_tag(client: httpx.Client) -> None:
-    """An error is an error, whatever the client has."""
+    """An error is an error, whatever ETag the client sends."""
     answer = client.get(f"{ACME}/entities/identity/nobody/tags", headers={"If-None-Match": "*"})
     assert answer.status_code == 404
     assert "etag" not in answer.headers

@@ -1,4 +1,4 @@
-"""Answers as tables: every value as the export would write it."""
+"""Responses as tables: every value as the export would write it."""
 
 from __future__ import annotations
 

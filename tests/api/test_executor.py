@@ -1,4 +1,4 @@
-"""The work of a request that nobody waits for any more ends, and gives back what it held."""
+"""The work of a request whose client is gone ends, and releases its resources."""
 
 from __future__ import annotations
 
@@ -143,8 +143,8 @@ def test_a_question_called_off_does_not_start(tmp_path: Path) -> None:
 
 @pytest.mark.extensive
 def test_tenants_that_hang_cost_the_others_nothing(tmp_path: Path) -> None:
-    """However many tenants hang with however much work, in their database or on their disk, a healthy one is served at
-    once, and what is asked of every tenant is answered in time, with a word about those that hang."""
+    """However many tenants hang, in their database or on their disk, a healthy one responds at once; requests about
+    every tenant respond in time, and name those that hang."""
     release = threading.Event()
 
     def _hang(_: object = None) -> None:
@@ -218,7 +218,7 @@ def test_every_reader_of_a_request_has_its_scope(tmp_path: Path) -> None:
 
 
 def test_what_was_used_longest_ago_makes_room() -> None:
-    """Reading an answer keeps it young; the size is never beyond the room."""
+    """A read makes an entry the newest; the total size stays within the limit."""
     cache = AnswerCache(room=100)
     for name in ("a", "b", "c", "d"):
         cache.put(name, bytes(25), {"name": name})
@@ -238,7 +238,7 @@ def test_an_answer_is_kept_once() -> None:
 
 
 def test_what_is_too_large_is_not_kept() -> None:
-    """One answer does not drive out all others."""
+    """One large response does not evict all others."""
     cache = AnswerCache(room=100)
     cache.put("a", bytes(26), {})
     assert cache.get("a") is None

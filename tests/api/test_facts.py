@@ -1,4 +1,4 @@
-"""An answer has an ETag that changes whenever the answer may."""
+"""A response has an ETag that changes whenever the response may."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PATHS = (
 
 
 def tag_of(client: httpx.Client, path: str = "costs", **parameters: str) -> str:
-    """The ETag of an answer."""
+    """Return the ETag of a response."""
     response = client.get(f"{ACME}/{path}", params=parameters)
     assert response.status_code == 200, response.text
     return response.headers["etag"]
@@ -39,7 +39,7 @@ def tag_of(client: httpx.Client, path: str = "costs", **parameters: str) -> str:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_what_the_client_has_is_not_sent_again(client: httpx.Client, path: str) -> None:
-    """304 without a body, with the same headers; another ETag is answered in full."""
+    """304 without a body, with the same headers; for another ETag the response is complete."""
     whole = client.get(f"{ACME}/{path}")
     tag = whole.headers["etag"]
     assert whole.headers["cache-control"] == "private, no-cache"
@@ -64,7 +64,7 @@ def test_another_question_has_another_tag(client: httpx.Client) -> None:
 
 
 def test_no_file_of_facts_is_opened(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """A client that is up to date is told so even when the files are gone, and one that repeats a sum gets it."""
+    """A client that is up to date gets a 304 even when the files are gone, and a repeated sum comes from the cache."""
     tag, body = tag_of(own_client), own_client.get(f"{ACME}/chargebacks/aggregate").content
     for folder in (Path(own_store.facts.root) / CHARGEBACKS_TABLE).glob("date=*"):
         shutil.rmtree(folder)
@@ -128,7 +128,7 @@ def test_a_kept_answer_is_never_old(own_client: httpx.Client, own_store: TenantS
 
 
 def test_gzip(client: httpx.Client) -> None:
-    """The same body for whoever takes gzip and for whoever does not."""
+    """The body is the same with and without gzip."""
     plain = client.get(f"{ACME}/costs", headers={"Accept-Encoding": "identity"})
     assert "content-encoding" not in plain.headers
     for _ in range(2):

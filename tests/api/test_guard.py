@@ -1,4 +1,5 @@
-"""What a web page of another site makes a browser send is refused; programs and the service's own pages are not."""
+"""Requests that a page of another site makes a browser send are refused; those of programs and the service's own pages
+are not."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ AS_JSON = {"Content-Type": "application/json"}
 
 
 class Counted:
-    """A pipeline that counts the runs it was asked for."""
+    """A pipeline that counts the requested runs."""
 
     def __init__(self) -> None:
         self.runs = 0
@@ -90,7 +91,7 @@ def raw(store: TenantStore, pipeline: Counted) -> Iterator[Raw]:
     ids=str,
 )
 def test_a_foreign_page_changes_nothing(raw: Raw, pipeline: Counted, headers: dict[str, str]) -> None:
-    """Nothing that another origin asks for is done, whatever the method and whether or not there is a body."""
+    """A request of another origin is refused for every method, with and without a body."""
     before = pipeline.runs
     assert raw.send("POST", RUN, headers) == (403, "foreign-origin")
     tags = f"{ACME}/entities/resource/lkc-1/tags"
@@ -122,7 +123,7 @@ def test_a_proxy_that_changes_the_host(raw: Raw) -> None:
 
 
 def test_reading_is_left_to_the_browser(raw: Raw) -> None:
-    """A foreign page may send a GET; without CORS its browser keeps the answer from it."""
+    """A foreign page may send a GET; without CORS its browser hides the response from it."""
     assert raw.send("GET", "/api/v1/tenants", {"Origin": ATTACKER, "Sec-Fetch-Site": "cross-site"})[0] == 200
 
 
@@ -136,12 +137,12 @@ def test_a_rebound_name_gets_nothing(raw: Raw, method: str, path: str) -> None:
 
 
 def test_probes_know_no_name(raw: Raw) -> None:
-    """`/health` answers under any host."""
+    """`/health` responds under any host."""
     assert raw.send("GET", "/health", {"Host": "10.1.2.3:8080"}) == (200, "")
 
 
 def test_two_hosts_are_none(raw: Raw) -> None:
-    """A request that names two hosts is refused, whichever is right."""
+    """A request that names two hosts is refused, even if one of them is right."""
     address = http.client.HTTPConnection("localhost", raw.port, timeout=30)
     address.putrequest("GET", "/api/v1/tenants", skip_host=True)
     address.putheader("Host", "localhost")
@@ -162,7 +163,7 @@ def test_a_refused_name_is_logged_once(raw: Raw, caplog: pytest.LogCaptureFixtur
 
 
 def test_what_is_configured(store: TenantStore, pipeline: Counted) -> None:
-    """Listed names are answered, and listed origins may write where CORS is on."""
+    """Listed hosts are accepted, and listed origins may write where CORS is on."""
     limits = ApiLimits(30, True, ("https://finops.example",), hosts=AllowedHosts(["costs.example.com"]))
     with client_of(services_for(store, limits=limits, pipeline=pipeline)) as client:
         raw = Raw(str(client.base_url))

@@ -1,4 +1,4 @@
-"""Which host names the service answers for."""
+"""The host names that the service accepts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_on_the_loopback(listens_on: str) -> None:
 
 @pytest.mark.parametrize("listens_on", ["0.0.0.0", "::", "10.0.0.7", "costs.internal"])
 def test_elsewhere(listens_on: str) -> None:
-    """Beyond the loopback also addresses and names without a dot, which nobody can register; never other names."""
+    """On other addresses also IP addresses and names without a dot, which cannot be registered; never other names."""
     hosts = AllowedHosts(listens_on=listens_on)
     for host in ("localhost:8080", "10.0.0.7:8080", "[fd00::1]:8080", "api-1:8080", "chargeback"):
         assert hosts.allow(host), host
@@ -30,7 +30,7 @@ def test_elsewhere(listens_on: str) -> None:
 
 
 def test_configured_names() -> None:
-    """Listed names, those below a listed domain, and everything where that is asked for; the defaults stay."""
+    """Listed names, those below a listed domain, and all where configured; the defaults stay."""
     hosts = AllowedHosts(["Costs.example.com", "*.finance.example"])
     for host in ("costs.example.com:443", "COSTS.EXAMPLE.COM.", "a.b.finance.example", "localhost"):
         assert hosts.allow(host), host

@@ -1,4 +1,4 @@
-"""Who sends a request, as the issuer of its token says; on a real server, with real keys."""
+"""Identities from the tokens of an issuer, on a real server, with real keys."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def unsigned(header: dict[str, Any], claims: dict[str, Any]) -> str:
 
 
 def claims(**more: Any) -> dict[str, Any]:
-    """What a token of ours says."""
+    """Return the claims of a valid token."""
     return jwt.decode(OURS.token("mallory", "platform"), options={"verify_signature": False}) | more
 
 
@@ -107,7 +107,7 @@ def test_the_public_key_is_no_secret(client: httpx.Client, algorithm: str) -> No
 
 
 def test_a_shared_secret_in_the_set_of_keys_is_not_used(store: TenantStore, tmp_path: Path) -> None:
-    """Who can sign with a key of the set has to be its issuer; a secret in a public set is everybody's."""
+    """A secret in the set is not used: the set is public, so that anyone could sign with it."""
     secret = b"0123456789abcdef0123456789abcdef"
     octets = {"kty": "oct", "kid": "shared", "k": base64.urlsafe_b64encode(secret).rstrip(b"=").decode()}
     file = OURS.publish(tmp_path / "jwks.json", octets)
@@ -169,7 +169,7 @@ def test_a_key_that_is_too_short(store: TenantStore, tmp_path: Path) -> None:
     ],
 )
 def test_what_a_token_has_to_say(client: httpx.Client, changed: dict[str, Any], reason: str) -> None:
-    """Who issued it, for whom, when, and who its user is; the answer says what is wrong."""
+    """A token names its issuer, its audience, its time and its user; the response says what is wrong."""
     assert reason in refused(client, bearer(OURS.token(**changed)))
 
 

@@ -1,4 +1,4 @@
-"""Time limits are kept, work that nobody waits for is called off, and answers are whole or visibly broken."""
+"""Time limits are kept, abandoned work is cancelled, and responses are complete or visibly broken."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ def _is_idle() -> bool:
 
 
 def _in_progress(client: httpx.Client) -> int:
-    """How many requests the service is serving, beside the one that asks."""
+    """Return the number of requests in progress, without the one that asks."""
     (value,) = re.findall(r"^chargeback_http_requests_in_progress (\S+)$", client.get("/metrics").text, re.MULTILINE)
     return int(float(value)) - 1
 
 
 def test_a_slow_query_is_answered_504_and_stopped(large: TenantStore) -> None:
-    """The answer comes with the limit, not with the query; afterwards nothing runs on."""
+    """The response comes at the limit, not with the end of the query; afterwards the query does not continue."""
     with client_of(services_for(large, limits=ApiLimits(0.2))) as client:
         started = time.monotonic()
         response = client.get(HEAVY)
@@ -87,7 +87,7 @@ def test_a_slow_query_is_answered_504_and_stopped(large: TenantStore) -> None:
 
 
 def test_a_client_that_leaves_takes_its_query_along(large: TenantStore) -> None:
-    """Nobody works for a connection that is closed."""
+    """The query of a closed connection is cancelled."""
     with client_of(services_for(large)) as client:
         address = urlsplit(str(client.base_url))
         with socket.create_connection((address.hostname, address.port)) as connection:
@@ -97,7 +97,7 @@ def test_a_client_that_leaves_takes_its_query_along(large: TenantStore) -> None:
 
 
 def test_health_does_not_queue_behind_heavy_queries(large: TenantStore) -> None:
-    """More heavy requests than threads, and the probe is answered all the same."""
+    """A probe responds although there are more heavy requests than threads."""
     with client_of(services_for(large, limits=ApiLimits(2))) as client:
         address = str(client.base_url)
         crowd = [threading.Thread(target=httpx.get, args=(address + HEAVY,), kwargs={"timeout": 60}) for _ in range(12)]
@@ -113,7 +113,7 @@ def test_health_does_not_queue_behind_heavy_queries(large: TenantStore) -> None:
 
 
 def test_a_trigger_that_hangs_is_answered_504(large: TenantStore) -> None:
-    """The limit holds for whatever a request does."""
+    """The limit holds for every kind of request."""
     release = threading.Event()
 
     class Hanging:
@@ -180,7 +180,7 @@ def test_a_failure_in_the_middle_breaks_the_connection(tmp_path: Path) -> None:
 
 
 def test_a_failure_before_the_first_byte_is_a_problem(tmp_path: Path) -> None:
-    """What fails at once is answered as such, not as an empty file."""
+    """A failure before the first row is a problem, not an empty file."""
     with tenant_store(tmp_path) as store:
         replace_day(store.facts, CHARGEBACKS_TABLE, FIRST, _day(FIRST, 10))
         Path(store.facts.snapshot(CHARGEBACKS_TABLE).files[0].path).write_bytes(b"nonsense")

@@ -49,13 +49,13 @@ def of(client: httpx.Client, name: str, **labels: str) -> float | None:
 
 @pytest.fixture
 def fresh(own_store: TenantStore) -> Iterator[httpx.Client]:
-    """A client of an application that nobody has used."""
+    """Open a client of a new application."""
     with client_of(services_for(own_store)) as client:
         yield client
 
 
 def test_requests_by_route_and_status(fresh: httpx.Client) -> None:
-    """A request counts under its route as documented, whatever ids it names; unknown paths share one label."""
+    """Requests are counted by the documented route, not by their ids; unknown paths share one label."""
     fresh.get(f"{ACME}/chargebacks")
     fresh.get(f"{ACME}/chargebacks/123")
     fresh.get("/api/v1/tenants/nobody/chargebacks")
@@ -134,7 +134,7 @@ def test_the_state_of_a_tenant(fresh: httpx.Client, own_store: TenantStore) -> N
 
 
 def test_a_tenant_whose_storage_is_gone_does_not_hide_the_others(tmp_path: Path) -> None:
-    """What cannot be read says so, and the rest is there."""
+    """The tenant is marked as unusable, and the metrics of the others are there."""
     with tenant_store(tmp_path) as good, tenant_store(tmp_path, name="globex") as bad:
         fill(good)
         with bad.control.write() as connection:
@@ -148,7 +148,7 @@ def test_a_tenant_whose_storage_is_gone_does_not_hide_the_others(tmp_path: Path)
 
 @pytest.mark.parametrize("mode", ["api", "worker", "both"])
 def test_every_mode_has_metrics(store: TenantStore, mode: str) -> None:
-    """A worker shows them beside its health; version and mode are among them, and the runs where there are any."""
+    """A worker serves them next to its health; version and mode are among them, and the runs where there are any."""
     registry = CollectorRegistry()
     Counter("chargeback_runs", "Runs.", registry=registry).inc(7)
     with client_of(replace(services_for(store, mode=mode), runs=registry)) as client:
@@ -159,7 +159,7 @@ def test_every_mode_has_metrics(store: TenantStore, mode: str) -> None:
 
 @pytest.mark.usefixtures("process")
 def test_a_real_prometheus_scrapes_it(store: TenantStore) -> None:
-    """Prometheus takes every sample, and answers questions about tenants and routes."""
+    """Prometheus accepts every sample, and queries by tenant and route work."""
     with served(create_app(services_for(store))) as address:
         httpx.get(f"{address}{ACME}/chargebacks")
         with RealPrometheus(scrape=f"{address}/metrics") as prometheus:

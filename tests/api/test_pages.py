@@ -50,7 +50,8 @@ def test_a_worker_names_only_what_it_has(store: TenantStore) -> None:
 
 
 def test_the_documentation_is_complete_in_itself(client: httpx.Client) -> None:
-    """The page names no other host, everything it loads is there, and the browser is told to load nothing else."""
+    """The page names no other host, everything it loads exists, and its policy allows the browser to load nothing
+    else."""
     page = client.get("/docs")
     assert page.status_code == 200
     assert "//" not in page.text
@@ -83,7 +84,7 @@ def test_nothing_else_is_served(client: httpx.Client, path: str) -> None:
 
 
 def test_the_shipped_files_are_those_on_record() -> None:
-    """Each has the digest that stands beside its version, and its licence is shipped with it."""
+    """Each file has the digest that is recorded with its version, and its licence is shipped."""
     folder = files("chargeback.api").joinpath("static", "swagger-ui")
     record = dict(re.findall(r"\| `([^`]+)` \| `([0-9a-f]{64})` \|", folder.joinpath("README.md").read_text("utf-8")))
     shipped = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.iterdir()}

@@ -124,7 +124,7 @@ def test_what_is_refused(client: httpx.Client, path: str, query: str, wrong: lis
     ],
 )
 def test_extremes_are_no_accidents(client: httpx.Client, query: str) -> None:
-    """Dates at the end of the calendar and absurd pages are answered like others."""
+    """Dates at the end of the calendar and absurd pages are valid requests."""
     assert client.get(f"{ACME}/chargebacks?{query}").status_code == 200
     assert client.get(f"{ACME}/status?{query}").status_code == (200 if "identity" not in query else 400)
 
@@ -182,7 +182,7 @@ def test_query_and_body_are_reported_together(client: httpx.Client) -> None:
 
 @pytest.mark.parametrize("declared", [None, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data"])
 def test_a_body_must_be_declared_as_json(client: httpx.Client, declared: str | None) -> None:
-    """A browser sends other types, and none at all, for any web page without asking: they are refused."""
+    """A browser sends other types, and none at all, for any web page without a preflight request: they are refused."""
     headers = {"content-type": declared} if declared else {}
     response = client.post(f"{ACME}/export?page=1", content=b'{"columns": ["amount"]}', headers=headers)
     assert parameters_of(response) == ["Content-Type", "page"]
@@ -203,7 +203,8 @@ def test_no_body_needs_no_type(client: httpx.Client) -> None:
 
 
 def test_a_thousand_mistakes_are_listed_and_no_more() -> None:
-    """So many mistakes that to describe them would hold up other requests are counted; too many items are one."""
+    """Beyond a thousand, mistakes are counted and not described, which would hold up other requests; too many items are
+    one mistake."""
 
     def _mistakes(items: int) -> list[str]:
         sent = SentBody(b'{"items":[' + b",".join([b"{}"] * items) + b"]}", "application/json")

@@ -20,7 +20,7 @@ from chargeback.api.problems import PreconditionFailed, PreconditionRequired
     ],
 )
 def test_what_passes(match: str | None, none_match: str | None, present: str | None) -> None:
-    """What is there is named, or nothing is there."""
+    """The headers name the present version, or there is none."""
     Preconditions(match, none_match).check(present, what="It", faster="Ann was.")
 
 

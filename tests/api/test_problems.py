@@ -1,4 +1,4 @@
-"""Everything that fails is answered as a problem, and never says too much."""
+"""Every failure has a response in the form of a problem, without details that the caller may not see."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_unknown_tenants(client: httpx.Client, path: str) -> None:
     ],
 )
 def test_malformed_path_parts(client: httpx.Client, path: str) -> None:
-    """What cannot be an id is not found."""
+    """A path with an impossible id is not found."""
     _problem(client.get(f"{ACME}/{path}"), 404, "not-found")
 
 
@@ -227,7 +227,7 @@ def _fill_too_much(store: TenantStore) -> None:
 
 @pytest.mark.parametrize("damage", ["missing", "cut short"])
 def test_facts_that_are_lost(own_store: TenantStore, own_client: httpx.Client, damage: str) -> None:
-    """503 names the day and its table; questions that do not need it are answered."""
+    """503 names the day and its table; requests that do not need the day succeed."""
     day = own_store.facts.snapshot(CHARGEBACKS_TABLE).days[-1]
     DAMAGES[damage][0](Path(file_of(own_store.facts, CHARGEBACKS_TABLE, day).path))
     asked = {"start_date": str(day), "end_date": str(day)}

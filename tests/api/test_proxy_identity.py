@@ -1,4 +1,4 @@
-"""Who sends a request, as an authenticating proxy says; on a real server, over real connections."""
+"""Identities from an authenticating proxy, on a real server, over real connections."""
 
 from __future__ import annotations
 
@@ -63,7 +63,8 @@ def test_names_are_utf_8(trusted: httpx.Client) -> None:
 
 
 def test_a_forged_header_is_ignored(stranger: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
-    """Headers of a peer that is not the proxy say nothing, whatever else they claim; the log says once why."""
+    """Headers of a peer that is not the proxy are ignored, whatever they claim; the log says so once, with the
+    reason."""
     assert "did not come through the proxy" in refused(stranger)
     for claimed in ("10.0.3.7", "::1", "127.0.0.1"):
         forged = ANN | {
@@ -79,12 +80,12 @@ def test_a_forged_header_is_ignored(stranger: httpx.Client, caplog: pytest.LogCa
 
 
 def test_forwarded_addresses_do_not_make_a_stranger_of_the_proxy(trusted: httpx.Client) -> None:
-    """The peer is who is connected, not whom it says that it asks for."""
+    """The peer is the connected address, not one that a header names."""
     assert me(trusted, ANN | {"X-Forwarded-For": "203.0.113.9"})["user"] == "ann@example.com"
 
 
 def test_health_needs_no_identity(stranger: httpx.Client) -> None:
-    """A probe is not told apart."""
+    """A probe is not authenticated."""
     assert stranger.get("/health").status_code == 200
 
 
@@ -96,7 +97,7 @@ def test_several_values(trusted: httpx.Client, header: str) -> None:
 
 
 def test_no_user(trusted: httpx.Client) -> None:
-    """Without a name there is no identity, whatever the groups are."""
+    """Without a name there is no identity, even with groups."""
     for headers in ({}, {GROUPS: "platform"}, {USER: "", GROUPS: "platform"}):
         assert refused(trusted, headers)
 
@@ -127,7 +128,7 @@ def test_the_secret_does_not_replace_the_address(store: TenantStore) -> None:
 
 
 def test_other_headers(store: TenantStore) -> None:
-    """The configured headers count, and no others; without a header of groups nobody has any."""
+    """Only the configured headers count; without a header of groups, users have none."""
     proxy = {"trusted": ["127.0.0.1"], "user_header": "X-Remote-User", "groups_header": None}
     with client_with(settings("proxy", proxy=proxy), store) as client:
         assert refused(client, ANN)
@@ -136,13 +137,13 @@ def test_other_headers(store: TenantStore) -> None:
 
 
 def test_a_password_for_the_proxy_is_not_ours(trusted: httpx.Client) -> None:
-    """Credentials that the proxy passes on do not matter beside its headers."""
+    """Credentials for the proxy that it passes on do not affect its headers."""
     for credentials in ("Basic YW5uOnB3", "Bearer eyJhbGciOiJub25lIn0.e30."):
         assert me(trusted, ANN | {"Authorization": credentials})["user"] == "ann@example.com"
 
 
 def test_a_worker_has_no_api(tmp_path: Path) -> None:
-    """A process that serves only probes and metrics tells nobody who somebody is."""
+    """A process that serves only probes and metrics has no endpoint for the caller's identity."""
     with (
         tenant_store(tmp_path) as store,
         client_with(settings("proxy", proxy={"trusted": ["127.0.0.1"]}), store, mode="worker") as client,

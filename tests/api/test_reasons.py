@@ -1,4 +1,4 @@
-"""Who is told why something failed."""
+"""The reasons of failures, and the callers who see them."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ def test_reasons_are_for_who_sees_the_whole(asked: httpx.Client, path: str, told
 
 
 def test_what_a_day_lacks_is_told(asked: httpx.Client) -> None:
-    """It concerns the figures of everybody: the day will be calculated again."""
+    """All callers see it, because it concerns their figures: the day will be calculated again."""
     found = asked.get(f"{ACME}/status", headers=asked_by("team")).json()
     assert found["incomplete"] == [{"tracking_date": f"{DAYS[1]}", "reasons": ["metrics"]}]
 
 
 def test_no_reason_is_none(own_client: httpx.Client) -> None:
-    """What has not failed has no reason, for anybody."""
+    """What has not failed has no reason, for any caller."""
     assert own_client.get(f"{ACME}/pipeline/status").json()["permanent_failure"] is None

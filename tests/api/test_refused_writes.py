@@ -1,4 +1,4 @@
-"""What was refused or timed out changed nothing: every route that writes, as the application has them."""
+"""Refused and timed-out requests change nothing: every route of the application that writes."""
 
 from __future__ import annotations
 
@@ -460,7 +460,7 @@ def _refusals(sent: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def test_a_refused_request_changed_nothing(house: House, write: tuple[str, dict[str, Any], Write]) -> None:
-    """Whatever is wrong with a request, all is as before; the valid one is served."""
+    """An invalid request changes nothing; the valid one succeeds."""
     method, sent, _ = write
     before = house.state()
     for status, refused in _refusals(sent):

@@ -1,4 +1,4 @@
-"""How answers are sent."""
+"""The sending of responses."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def prefixed(store: TenantStore) -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="module")
 def echo() -> Iterator[httpx.Client]:
-    """A client of an application that answers with the paths that reach it."""
+    """Open a client of an application that responds with the received paths."""
     app = FastAPI()
 
     async def _paths(request: Request) -> dict[str, str]:

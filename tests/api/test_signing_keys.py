@@ -72,7 +72,7 @@ def test_known_keys_are_not_read_again() -> None:
 
 
 def test_an_unknown_key_is_looked_for_once_a_minute() -> None:
-    """A new key is found when its first token comes; tokens with invented keys do not make us ask all the time."""
+    """A new key is fetched when its first token comes; tokens with invented keys do not cause a fetch each."""
 
     async def _scenario() -> None:
         source = Source(A)
@@ -92,7 +92,7 @@ def test_an_unknown_key_is_looked_for_once_a_minute() -> None:
 
 
 def test_a_removed_key_ends_with_the_next_reading() -> None:
-    """An issuer that withdraws a key need not tell us."""
+    """Keys that an issuer withdraws expire without a message from it."""
 
     async def _scenario() -> None:
         source = Source(A, B)
@@ -106,7 +106,7 @@ def test_a_removed_key_ends_with_the_next_reading() -> None:
 
 
 def test_keys_that_cannot_be_read_again_are_kept_for_a_day(caplog: pytest.LogCaptureFixture) -> None:
-    """An issuer that is down locks nobody out at once, and nobody in for ever; the log has the reason."""
+    """While an issuer is down, known users stay accepted, but not for ever; the log has the reason."""
 
     async def _scenario() -> None:
         source = Source(A)
@@ -205,7 +205,7 @@ def test_files_that_are_no_set_of_keys(tmp_path: Path, content: str | None, reas
 
 @contextmanager
 def served(answers: dict[str, tuple[int, bytes]]) -> Iterator[str]:
-    """Serve answers by their paths; yield the address."""
+    """Serve responses by path; yield the address."""
 
     class _Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -27,7 +27,7 @@ from tests.support.serving import served
 
 @dataclass(frozen=True)
 class Organisation:
-    """A calculated tenant, and the address of a service that answers tokens only, assistants included."""
+    """A calculated tenant, and the address of a service that requires tokens, of assistants too."""
 
     deployment: Deployment
     address: str
@@ -76,7 +76,7 @@ def whole(organisation: Organisation) -> str:
 
 @pytest.fixture
 def http(organisation: Organisation, whole: str) -> Iterator[httpx.Client]:
-    """A plain client of the service that answers assistants."""
+    """Open a plain client of the service for assistants."""
     with httpx.Client(
         base_url=organisation.address, headers={"Authorization": f"Bearer {whole}"}, timeout=60
     ) as client:

@@ -1,4 +1,5 @@
-"""Ten questions that people ask of the demo organisation: each is answered with at most three calls, and exactly."""
+"""Ten questions about the demo organisation, each of which an assistant can answer with at most three calls,
+exactly."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ MOST_CALLS = 3
 
 @pytest.fixture
 def assistant(organisation: Organisation, whole: str) -> Iterator[Assistant]:
-    """An assistant who has answered a question with few calls by the end of the test."""
+    """Yield an assistant that must have used few calls by the end of the test."""
     assistant = organisation.assistant("http", whole)
     yield assistant
     assert 0 < assistant.calls <= MOST_CALLS
@@ -31,7 +32,7 @@ def last(rest: Client) -> str:
 
 
 def costs(rest: Client, **asked: Any) -> Any:
-    """What the API says."""
+    """Return the costs according to the API."""
     return rest.answer(f"{ACME}/costs", compare="none", top=50, **asked)
 
 
@@ -65,7 +66,7 @@ def test_by_cost_center(assistant: Assistant, rest: Client) -> None:
 
 
 def test_one_service(assistant: Assistant, rest: Client) -> None:
-    """4. What does one service cost, of which only a part of the name is known?"""
+    """4. What does a service cost whose name is known in part only?"""
     named = [each for each in rest.all_items(f"{ACME}/identities") if each["display_name"]]
     rows = rest.all_items(f"{ACME}/chargebacks", period="7d")
     charged = {row["identity_id"] for row in rows}

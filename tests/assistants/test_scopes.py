@@ -17,7 +17,7 @@ ACME = "/api/v1/tenants/acme"
 
 
 def calls(row: dict[str, Any]) -> list[Call]:
-    """Every tool, about a visible row and with everything that it can tell."""
+    """Call every tool about a visible row, for all that it can return."""
     day = row["timestamp"][:10]
     everything = {"tenant": "acme", "limit": 50}
     return [
@@ -54,8 +54,8 @@ def scopes(rest: Client) -> dict[str, Scoped]:
 def test_no_tool_tells_of_the_outside(
     organisation: Organisation, rest: Client, scopes: dict[str, Scoped], transport: str, name: str
 ) -> None:
-    """No id and no name of anything in no visible row; totals are the sums of the visible rows, and whether the whole
-    bill is reconciled is not told."""
+    """No response has an id or a name from outside the scope; totals are the sums of the visible rows, and whether the
+    whole bill is reconciled is left out."""
     seen = Seen(rest, "acme", scopes[name])
     assert seen.outside
     assistant = organisation.assistant(transport, organisation.token(f"{transport}-{name}", dict(scopes[name].scope)))

@@ -37,7 +37,7 @@ ACCEPTED = {"Accept": "application/json, text/event-stream"}
 
 
 def test_a_caller_who_is_known(http: httpx.Client) -> None:
-    """An answer is JSON, and there is no session."""
+    """A response is JSON, and there is no session."""
     answer = http.post("/mcp", json=INITIALIZE, headers=ACCEPTED)
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "application/json"
@@ -56,7 +56,7 @@ def test_a_caller_who_is_known(http: httpx.Client) -> None:
     ],
 )
 def test_who_is_refused(http: httpx.Client, headers: dict[str, str], status: int) -> None:
-    """Whoever nobody vouches for, and pages of others in a browser of somebody who is known."""
+    """Requests without an identity are refused, and so are those of foreign pages in the browser of a known user."""
     answer = http.post("/mcp", json=INITIALIZE, headers=ACCEPTED | headers)
     assert answer.status_code == status
     assert answer.headers["content-type"] == "application/problem+json"
@@ -75,7 +75,7 @@ def test_it_is_off_unless_configured(rest: Client) -> None:
 
 
 def test_refusals_are_in_the_audit_log(tmp_path: Path) -> None:
-    """A tool that asks for a tenant of others finds none, and it is recorded there who asked."""
+    """A tool that names a tenant of others finds none; the audit log of that tenant records the caller."""
     known = [caller("alice", Right.READ), caller("root", Right.ADMIN, tenants=("globex",))]
     with tenant_store(tmp_path) as acme, tenant_store(tmp_path, name="globex") as globex:
         app = create_app(services_for(acme, globex, authenticate=Callers.of(known)))
@@ -100,7 +100,7 @@ def test_links_lead_to_the_page_where_it_was_asked(organisation: Organisation, w
 
 @pytest.mark.usefixtures("process")
 def test_the_answers_are_those_of_the_service(organisation: Organisation, rest: Client) -> None:
-    """Without a token, everything that the configuration has; the answers are the same as over HTTP."""
+    """Without tokens, a caller sees all tenants of the configuration; the responses are the same as over HTTP."""
     file = organisation.deployment.configuration.path
     assistant = Assistant.over_stdio(file, environment())
     assert [tool.name for tool in assistant.tools()] == list(TOOLS)

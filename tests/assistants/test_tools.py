@@ -1,4 +1,4 @@
-"""What tools say of themselves, and of mistakes."""
+"""The descriptions of tools, and their messages about mistakes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_every_tool_only_reads(organisation: Organisation, whole: str) -> None:
 def test_mistakes_are_explained(
     organisation: Organisation, whole: str, tool: str, arguments: dict[str, object], said: str
 ) -> None:
-    """An assistant is told what to change, in the words of the API."""
+    """The error tells the assistant what to change, in the words of the API."""
     (answer,) = organisation.assistant("http", whole).ask([(tool, arguments)])
     assert answer.failed
     assert said in answer.text

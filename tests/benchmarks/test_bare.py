@@ -1,4 +1,4 @@
-"""The bare server is the floor of an answer."""
+"""The bare server is the floor of a response."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchmarks.load import put_load
 
 @pytest.mark.usefixtures("process")
 def test_it_answers_every_request() -> None:
-    """Keep-alive clients get one good answer for each request."""
+    """Each request of a keep-alive client gets exactly one correct response."""
     with bare_server() as port:
         load = put_load(port, clients=2, seconds=0.1, path="/")
     assert load.answered > 0 == load.failed

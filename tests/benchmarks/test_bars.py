@@ -39,7 +39,7 @@ def _slower(figure: Figure, factor: float) -> Figure:
 
 @pytest.mark.parametrize("factor", [1.5, 2, 5])
 def test_a_slower_machine_changes_no_verdict(factor: float) -> None:
-    """Whatever is met on a machine of nominal speed is met on a slower one, and whatever is missed is missed."""
+    """A bar that a machine of nominal speed meets or misses is met or missed on a slower one, too."""
     kept = json.loads(RESULTS.read_text(encoding="utf-8"))["figures"]
     nominal = [replace(Figure.from_json(each), yardstick=NOMINAL_YARDSTICK_MS) for each in kept]
     slower = [replace(_slower(each, factor), yardstick=NOMINAL_YARDSTICK_MS * factor) for each in nominal]

@@ -17,13 +17,13 @@ def test_slowness_is_that_of_the_yardstick() -> None:
 
 
 def test_figures_of_other_versions_are_read() -> None:
-    """What an earlier or later version kept beside a figure does not matter."""
+    """Unknown fields of an earlier or later version are ignored."""
     figure = Figure("g", "n", 50, "ms", floor=40)
     assert Figure.from_json({**asdict(figure), "bar": 150.0}) == figure
 
 
 def test_percentiles() -> None:
-    """So many of the values are at most that."""
+    """A percentile is the value that this share of the values does not exceed."""
     values = [float(value) for value in range(100, 0, -1)]
     assert (percentile(values, 0.5), percentile(values, 0.99), percentile([7.0], 0.99)) == (51.0, 100.0, 7.0)
 

@@ -19,7 +19,7 @@ def test_what_is_kept_can_be_compared() -> None:
 
 
 def test_a_slower_answer_is_named() -> None:
-    """Clearly more time, or clearly fewer rows a second, beside the same floor is a regression."""
+    """Clearly more time, or clearly fewer rows a second, with the same floor is a regression."""
     slower = [replace(_LIST, value=40.0), replace(_EXPORT, value=500_000.0)]
     found = regressions(slower, document([_LIST, _EXPORT], quick=False))
     assert found == [

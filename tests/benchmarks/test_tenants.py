@@ -48,7 +48,7 @@ def test_every_line_is_allocated(tmp_path: Path) -> None:
 
 
 def test_a_tenant_is_generated_once(tmp_path: Path) -> None:
-    """Whoever wants it again gets the one that is there."""
+    """A second call returns the tenant that exists."""
     generate(_TINY, tmp_path / _TINY.folder)
     made = (tmp_path / _TINY.folder / "generated.json").stat().st_mtime_ns
     tenant = generated(_TINY, tmp_path)

@@ -1,4 +1,4 @@
-"""What a document of a cost category means, row by row: the slow and obvious way, without the code under test."""
+"""The meaning of a cost category's document, row by row: the slow and obvious way, without the code under test."""
 
 from __future__ import annotations
 
@@ -161,7 +161,8 @@ class Naive:
 
 
 def handed(steps: Sequence[tuple[str, Mapping[str, Fraction]]], place: int) -> tuple[Shares, Shares]:
-    """Return who has which part of what the source of a step had, after all later steps, and who passed on which."""
+    """Return the parts of the source's cost that each value has after all later steps, and the values that passed them
+    on."""
     remaining, passed = dict(steps[place][1]), {}
     for source, parts in steps[place + 1 :]:
         if source in remaining:

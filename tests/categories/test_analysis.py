@@ -1,4 +1,4 @@
-"""What is reported about the rules of a category."""
+"""Reports about the rules of a category."""
 
 from __future__ import annotations
 

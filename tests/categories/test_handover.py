@@ -49,7 +49,7 @@ def test_fixed_and_usage_have_their_own_weights() -> None:
 
 
 def test_a_step_sees_what_earlier_steps_handed_on() -> None:
-    """The source of an earlier step is no target of a later one, and what it handed on counts."""
+    """The source of an earlier step is no target of a later one; the cost that it reallocated is included."""
     first = {"from": "platform", "to": ["a"], "by": "even"}
     second = {"from": "b", "to": "*", "by": "proportional"}
     third = {"from": "a", "to": "*", "by": "proportional"}
@@ -73,19 +73,20 @@ def test_a_value_gets_nothing_on_days_on_which_it_is_not_valid() -> None:
 
 
 def _with_fees(**document: Any) -> dict[str, int]:
-    """What each value gets of 300 units on the first of March."""
+    """Return the share of each value of 300 units on the first of March."""
     category = parse_category("k", document)
     (step,) = day_steps(category, HELD, {}, date(2026, 3, 1))
     return dict(split_units(300, step.parts))
 
 
 def _a_day(units: int) -> str:
-    """The amount a month of 31 days that is so many units a day."""
+    """Return the part of each day of a monthly amount, in a month of 31 days."""
     return f"{Decimal(31 * units).scaleb(-12):f}"
 
 
 def test_fees_come_first() -> None:
-    """The rest remains with its source or is shared, also by those who paid a fee; what has no cost pays as well."""
+    """The rest stays with its source, or is shared, also by values that paid a fee; a value without cost pays as
+    well."""
     fees = {"monthly": {"a": _a_day(100), "new": _a_day(20)}}
     assert _with_fees(share=[{"from": "platform", **fees}]) == {"a": 100, "new": 20, "platform": 180}
     shared = [{"from": "platform", "to": "*", "by": "proportional", **fees}]
@@ -114,7 +115,7 @@ def test_fees_have_dates() -> None:
 
 @pytest.mark.parametrize("month", [date(2026, 2, 1), date(2028, 2, 1), date(2026, 4, 1), date(2026, 12, 1)])
 def test_the_days_of_a_month_have_its_fee(month: date) -> None:
-    """To the last digit, whatever the number of days."""
+    """The sum is exact to the last digit, for every number of days."""
     category = parse_category("k", {"share": [{"from": "platform", "monthly": {"a": "500.01"}}]})
     held = {"platform": 10**18}
     days = [month.replace(day=number + 1) for number in range(monthrange(month.year, month.month)[1])]
@@ -124,7 +125,7 @@ def test_the_days_of_a_month_have_its_fee(month: date) -> None:
 
 
 def test_what_remains_with_a_source_did_not_leave_it() -> None:
-    """What a value passed on is what it did not keep."""
+    """The amount that a value passed on is the amount that it did not keep."""
     found = composed([Step("platform", (("a", 1),)), Step("a", (("a", 3), ("b", 1)))])
     assert found == {
         "platform": (Receiver("a", 3 * WHOLE // 4, WHOLE // 4), Receiver("b", WHOLE // 4)),
@@ -148,7 +149,7 @@ def test_steps_are_composed_before_they_are_rounded() -> None:
 
 
 def test_a_value_keeps_what_it_gets_after_its_own_step() -> None:
-    """It has handed on what it had before; what comes later remains."""
+    """The step reallocates the cost that the value had before; cost that arrives later stays."""
     found = composed([Step("a", (("b", 1),)), Step("platform", (("a", 1), ("b", 3)))])
     assert found["platform"] == (Receiver("a", WHOLE // 4), Receiver("b", 3 * WHOLE // 4))
 

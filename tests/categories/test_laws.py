@@ -97,8 +97,8 @@ def test_the_weights_of_a_day_are_those_of_its_steps(
     names: SomeNames,
     usage: dict[str, dict[str, int]],
 ) -> None:
-    """The steps of each day are composed as fractions and rounded once: the weights of a value that hands on are whole,
-    sum to 10¹², and each is less than one from its exact part; what passes through a value comes and goes."""
+    """The steps of each day are composed as fractions and rounded once: the weights of a source are whole, sum to 10¹²,
+    and each differs by less than one from its exact part; cost that passes through a value is counted in and out."""
     category = parse_category("team", document)
     naive = Naive(document, tags, names)
     resolved, periods = _resolved(category, bill, tags, names)

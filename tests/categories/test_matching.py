@@ -1,4 +1,4 @@
-"""Which texts a pattern matches."""
+"""The texts that a pattern matches."""
 
 from __future__ import annotations
 

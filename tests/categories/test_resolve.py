@@ -1,4 +1,4 @@
-"""What a subject is assigned on a day, on small documents."""
+"""The value of a subject on a day, on small documents."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_periods_are_those_of_rules_and_values() -> None:
 
 
 def test_the_tester_names_the_rule_its_reason_the_path_and_the_losers() -> None:
-    """The answer says why, and which later rules would have applied."""
+    """The explanation says why, and which later rules would have applied."""
     document = {
         "values": {"payments": {"parent": "retail"}, "retail": {"parent": "group"}, "group": None},
         "rules": [
@@ -76,7 +76,7 @@ def test_a_row_without_the_tested_column_does_not_match() -> None:
 
 
 def test_unallocated_is_matched_like_any_identity() -> None:
-    """What belongs to nobody can be given to a value."""
+    """Unallocated cost can be assigned to a value."""
     assert _value([{"match": {"identity": "UNALLOCATED"}, "assign": "a"}], {"identity_id": "UNALLOCATED"}) == "a"
 
 
@@ -153,7 +153,7 @@ def test_only_columns_that_rules_can_see_are_used() -> None:
 
 
 def test_a_category_without_rules_gives_every_row_its_default() -> None:
-    """There is one subject, which stands for all rows."""
+    """The category has one subject, which represents all rows."""
     resolved = resolve(parse_category("k", {"default": "all"}), pa.table({}), NO_TAGS, NO_NAMES)
     assert resolved.periods.to_pylist() == [{"first_day": date.min, "end_day": date.max, "outcome": 0}]
     assert resolved.outcomes == (Outcome((("all", 1),), None),)

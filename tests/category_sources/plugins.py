@@ -1,4 +1,4 @@
-"""A source as somebody else would write it, installed as a distribution of its own."""
+"""A third party's source, installed as a distribution of its own."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ spec: {type: team}
 
 
 def read(folder: Path, key: str = "cost_center", **files: str) -> SourceContent:
-    """What is read of a folder with these files."""
+    """Return the result of reading a folder with these files."""
     for name, text in files.items():
         file = folder / f"{name}.yaml"
         file.parent.mkdir(parents=True, exist_ok=True)

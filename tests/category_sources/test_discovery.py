@@ -40,7 +40,7 @@ def test_a_package_of_its_own_is_found(tmp_path: Path) -> None:
     ],
 )
 def test_a_broken_plugin_is_remembered_with_its_reason(tmp_path: Path, source: str, reason: str) -> None:
-    """The others are found nevertheless; who asks for it is told why."""
+    """The others are found; using the broken one is an error with the reason."""
     with installed(tmp_path, source, "broken"):
         found = discover_sources()
         assert "csv" in found.sources
@@ -51,7 +51,7 @@ def test_a_broken_plugin_is_remembered_with_its_reason(tmp_path: Path, source: s
 
 
 def test_two_sources_of_one_name_are_none(tmp_path: Path) -> None:
-    """Nobody can tell which one is meant."""
+    """The name is ambiguous, so neither is used."""
     install(tmp_path, module="other_source")
     with installed(tmp_path), pytest.raises(ConfigurationError) as error:
         discover_sources().named("tiny")
@@ -74,7 +74,7 @@ class Fixed(CategorySource):
 
 
 def read(answer: Any) -> SourceContent:
-    """What the guard makes of an answer."""
+    """Return the result after the checks of the guard."""
     return GuardedCategorySource("tiny", Fixed(answer)).read(Path(), "team")
 
 

@@ -24,7 +24,7 @@ def entry(value: str, percent: str | None = None, during: Period = MARCH, line: 
 
 
 def test_splits() -> None:
-    """Entries of one entity are a split, wherever they stand; a single percentage of 100 is none."""
+    """Entries of one entity are a split, in any order; a single percentage of 100 is none."""
     other = CategoryEntry("topic", "orders", "b")
     since = Period(date(2026, 4, 1))
     found = assignments_of([entry("a", "33.3"), other, entry("b", "66.7"), entry("c", "100", since)])

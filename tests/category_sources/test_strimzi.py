@@ -42,7 +42,7 @@ metadata: {name: foreign, labels: {team: shop}}
 
 
 def entries(folder: Path, key: str) -> tuple[list[tuple[str, str, str]], list[str]]:
-    """What is read for a category, and the notes."""
+    """Return the entries for a category, and the notes."""
     (folder / "topics.yml").write_text(MANIFESTS, encoding="utf-8")
     found = source.read(folder, key)
     return [(each.value, each.entity_type, each.entity_id) for each in found.entries], list(found.notes)

@@ -129,7 +129,7 @@ def calculated_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
 
 @pytest.fixture
 def calculated(calculated_once: Demo, tmp_path: Path) -> Demo:
-    """A copy of a small organisation of a few days, every day of which is calculated."""
+    """Copy a small organisation of a few calculated days."""
     shutil.copytree(calculated_once.file.parent, tmp_path, dirs_exist_ok=True)
     file = tmp_path / "chargeback.yaml"
     file.write_text(demo_configuration(calculated_once.server.info, tmp_path), encoding="utf-8")

@@ -78,7 +78,7 @@ def test_a_server_that_asks_for_a_password(chargeback: Run, demo: Demo, tmp_path
 
 @pytest.mark.extensive
 def test_a_run_in_progress_is_not_waited_for(chargeback: Run, demo: Demo) -> None:
-    """The copy is of one point in time, and files do not change; who still says how long to wait is not refused."""
+    """The copy is of one point in time, and files do not change; the former option for the wait is still accepted."""
     assert chargeback("db", "upgrade", "--config", "chargeback.yaml").returncode == 0
     store = open_store(load_configuration(demo.file).tenants["acme"])
     lease = acquire(store.control, LeaseOwner.this_process())

@@ -66,7 +66,7 @@ def tenant(tmp_path: Path) -> TenantStore:
 
 
 def versions(tenant: TenantStore) -> list[CategoryVersion]:
-    """What is stored now."""
+    """Return the stored versions."""
     with closing(tenant), tenant.control.read() as connection:
         return store.list_categories(connection)
 
@@ -179,7 +179,7 @@ def test_export_to_a_file(chargeback: Run, tenant: TenantStore, tmp_path: Path) 
 
 
 def test_imports_replace_what_they_brought(chargeback: Run, tenant: TenantStore, tmp_path: Path) -> None:
-    """And nothing else: at the place of the former import, with ids that name the source."""
+    """An import replaces only its own rules: at the place of the former import, with ids that name the source."""
     said(chargeback("categories", "apply", "categories.yaml", "-t", "acme"), 0)
     head = "entity_type,entity_id,value,percent,valid_from,valid_to\n"
     file = tmp_path / "finance.csv"

@@ -78,7 +78,7 @@ def test_who_may_see_what(chargeback: Run, tmp_path: Path, access: str, said: st
 
 
 def test_the_keys_of_an_issuer(chargeback: Run, tmp_path: Path) -> None:
-    """A file is read; an address is asked only with --online."""
+    """A file is read; an address is queried only with --online."""
     jwt = "mode: jwt, roles: [{users: ['.*'], allow: [read]}], jwt: {issuer: x, audience: y, "
     (tmp_path / "c.yaml").write_text(f"access: {{{jwt} jwks_file: keys.json}}}}\n{tenant()}")
     said = chargeback("check", "--config", "c.yaml")
@@ -92,7 +92,7 @@ def test_the_keys_of_an_issuer(chargeback: Run, tmp_path: Path) -> None:
 
 
 def test_a_gap_longer_than_the_interval_is_a_warning(chargeback: Run, tmp_path: Path) -> None:
-    """Who wants a refresh every ten minutes, and leaves the gap at half an hour, is told what comes of it."""
+    """A refresh every ten minutes with a gap of half an hour gets a warning that describes the effect."""
     settings = f"{{{CLOUD}, min_refresh_gap_seconds: 1800}}"
     (tmp_path / "c.yaml").write_text("features: {refresh_interval: 600}\n" + tenant(plugin_settings=settings))
     said = chargeback("check", "--config", "c.yaml")
@@ -112,7 +112,7 @@ def test_invalid_topics_are_a_warning(chargeback: Run, tmp_path: Path) -> None:
 
 
 def test_online_tries_everything(chargeback: Run, demo: Demo) -> None:
-    """--online tries every address and credential; what works and what does not is listed, the exit code tells."""
+    """--online tries every address and credential; the list has each result, and the exit code is that of the whole."""
     right = chargeback("check", "--config", str(demo.file), "--online")
     assert (right.returncode, right.stderr) == (0, "")
     assert "environments" in right.stdout
@@ -134,7 +134,7 @@ def test_online_asks_the_workers(chargeback: Run, demo: Demo) -> None:
 
 
 def test_a_warning_is_shown_and_is_no_failure(chargeback: Run, demo: Demo) -> None:
-    """What works but deserves a look, such as a Flink region without statements, leaves the exit code at 0."""
+    """A warning, such as a Flink region without statements, leaves the exit code at 0."""
     demo.server.faults.add("/flink", Fault(status=200, body='{"data": [], "metadata": {}}', times=None))
     said = chargeback("check", "--config", str(demo.file), "--online")
     assert (said.returncode, "FAILED" in said.stdout) == (0, False)
@@ -160,8 +160,8 @@ def test_storage_of_another_tenant(chargeback: Run, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("process")
 def test_object_storage_is_tried_out(chargeback: Run, demo: Demo, tmp_path: Path) -> None:
-    """Without --online nobody is asked; with it, an object is written and deleted. A store without conditional writes
-    is good: the database orders what writers do."""
+    """Without --online no request is made; with it, an object is written and deleted. A store without conditional
+    writes passes, because the database orders the writers."""
     with scratch_database("postgresql", tmp_path) as address, careless_store() as store:
         written = yaml.safe_load(demo.file.read_text())
         location = store.location()

@@ -25,7 +25,7 @@ def config(tmp_path: Path) -> Path:
 
 
 def execute(config: Path, statement: str) -> None:
-    """Change the tenant's database behind everybody's back."""
+    """Change the tenant's database without the service."""
     with closing(connect(config.parent / "acme.db")) as connection:
         connection.execute(statement)
         connection.commit()

@@ -20,13 +20,13 @@ from tests.support.processes import free_port
 
 
 def get(url: str) -> httpx.Response:
-    """The answer, as soon as there is one."""
+    """Return the response as soon as there is one."""
     with httpx.Client(transport=httpx.HTTPTransport(retries=8), timeout=30) as client:
         return client.get(url)
 
 
 def first_question(port: int) -> dict[str, Decimal]:
-    """Each team's cost, as the README asks for it."""
+    """Return each team's cost, with the request of the README."""
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     (path,) = re.findall(r"^\$ curl 'http://127\.0\.0\.1:8080(/[^']+)'$", readme, re.MULTILINE)
     shown = json.loads(re.search(r"```json\n(.*?)```", readme, re.DOTALL)[1])  # type: ignore[index]

@@ -61,7 +61,7 @@ def test_a_pending_day_is_not_wrong(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("days", [[], [DayCheck(date(2026, 1, 2), Decimal("1.5"), Decimal(0), "pending")]])
 def test_nothing_to_compare_is_no_success(days: list[DayCheck], capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a calculated day nothing is wrong, and nobody says that every day sums to its bill."""
+    """Without a calculated day nothing is wrong, and the output does not claim that every day sums to its bill."""
     assert print_days("acme", days)
     said = capsys.readouterr().out
     assert "there is nothing to compare" in said

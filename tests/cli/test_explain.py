@@ -39,7 +39,7 @@ def test_a_readable_page(chargeback: Run, calculated: Demo) -> None:
 
 
 def test_an_identity_that_is_charged_nothing(chargeback: Run, calculated: Demo) -> None:
-    """The reason is told, and the exit code is 0."""
+    """The output has the reason, and the exit code is 0."""
     row = a_row(calculated)
     place = ["--config", str(calculated.file)]
     said = chargeback("explain", *place, "acme", str(DAY), row["line_id"], "sa-nobody")
@@ -57,7 +57,7 @@ def test_nothing_is_gathered(chargeback: Run, demo: Demo) -> None:
 
 
 def test_a_topic(chargeback: Run, calculated: Demo) -> None:
-    """The same page for a topic's part of a line; of many topics, only as many as asked for are listed."""
+    """The page is the same for a topic's part of a line; of many topics, only the requested number is listed."""
     facts = known_facts(calculated.file.parent / "acme.facts")
     days = facts.snapshot(TOPICS_TABLE).days
     rows = [row for day in days for row in read_day(facts, TOPICS_TABLE, day).to_pylist()]

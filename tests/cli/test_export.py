@@ -33,7 +33,7 @@ def amounts(file: Path) -> list[Decimal]:
 
 
 def total(facts: FactTables, table: str, column: str) -> Decimal:
-    """What the rows of a table sum to."""
+    """Return the sum of the rows of a table."""
     files = facts.snapshot(table).files
     return sum((sum(pq.read_table(file.path).column(column).to_pylist()) for file in files), Decimal(0))
 
@@ -132,7 +132,7 @@ def test_the_last_month_there_can_be() -> None:
 
 
 def test_a_folder_of_the_whole_bill(chargeback: Run, calculated: Demo, tmp_path: Path) -> None:
-    """Each month is a file, all together sum to the bill, and the metadata lie beside them."""
+    """Each month is a file, all together sum to the bill, and the metadata are in the same folder."""
     folder = tmp_path / "focus"
     words = ["export", "--config", str(calculated.file), "--tenant", "acme", "--format", "focus", "--to", str(folder)]
     said = chargeback(*words, "--version", "1.4", "--split", "topics")
@@ -221,7 +221,7 @@ def test_what_is_exported_by_identities_can_be_charged_as_it_is(
 
 
 def paid(facts: FactTables) -> dict[tuple[date, str, str], Decimal]:
-    """What each identity pays, by day and product type."""
+    """Return what each identity pays, by day and product type."""
     found: dict[tuple[date, str, str], Decimal] = defaultdict(Decimal)
     for day in facts.snapshot(CHARGEBACKS_TABLE).days:
         for row in read_day(facts, CHARGEBACKS_TABLE, day).to_pylist():

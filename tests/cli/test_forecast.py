@@ -26,7 +26,7 @@ def test_days_of_which_nothing_is_known(chargeback: Run, calculated: Demo) -> No
 
 
 def test_how_near_it_was(capsys: pytest.CaptureFixture[str]) -> None:
-    """A line for each evening, and the average beside that of the last week."""
+    """The output has a line for each evening, and the average next to that of the last week."""
     amounts = (Decimal(900), Decimal(1000), Decimal(1200))
     near = PastForecast(EVENING, EVENING - 4 * ONE_DAY, Decimal(950), *amounts[::2], Decimal(800), amounts[1])
     far = PastForecast(EVENING + ONE_DAY, EVENING, Decimal(1250), amounts[2], Decimal(1300), Decimal(1100), amounts[1])

@@ -51,7 +51,7 @@ def test_an_address_of_somebody_else(host: str) -> None:
 @pytest.mark.extensive
 @pytest.mark.parametrize("moment", ["before", "while serving"])
 def test_the_end_that_is_asked_for_at_any_moment(moment: str) -> None:
-    """A server that is to end before it serves ends at once; so does one whose end something else asks for."""
+    """A server ends at once when the end is requested, before it serves or while it does."""
     stopper = ShutdownHandler(lambda: None)
     if moment == "before":
         stopper.request()
@@ -63,7 +63,7 @@ def test_the_end_that_is_asked_for_at_any_moment(moment: str) -> None:
 
 
 def test_the_peer_is_who_is_connected() -> None:
-    """No header changes the address that a request comes from: that is what a proxy is told apart by."""
+    """No header changes the peer's address, by which a proxy is recognised."""
     app = FastAPI()
 
     @app.get("/peer")
@@ -117,7 +117,7 @@ def running(app: ASGIApp | None = None) -> Iterator[int]:
 
 
 def is_closed(connection: socket.socket, within: float) -> bool:
-    """Whether the other side ends the connection in time."""
+    """Return whether the other side ends the connection in time."""
     connection.settimeout(within)
     try:
         while connection.recv(65536):
@@ -130,7 +130,7 @@ def is_closed(connection: socket.socket, within: float) -> bool:
 
 
 def healthy(port: int) -> bool:
-    """Whether the probe is answered on a new connection."""
+    """Return whether the probe responds on a new connection."""
     return httpx.get(f"http://127.0.0.1:{port}/health", timeout=10).status_code == 200
 
 
@@ -138,7 +138,7 @@ def healthy(port: int) -> bool:
     "sent", one_first([HALF, b"", b"\r\n" * 3, WHOLE + HALF]), ids=["half", "none", "blank", "second"]
 )
 def test_headers_have_a_time_limit(monkeypatch: pytest.MonkeyPatch, sent: bytes) -> None:
-    """Whatever part of a request came, and however often a little more comes, the connection ends."""
+    """The connection ends whichever part of a request came, and even if a little more comes again and again."""
     monkeypatch.setattr(LimitedProtocol, "header_seconds", 1.0)
     with running() as port, socket.create_connection(("127.0.0.1", port)) as connection:
         connection.sendall(sent)
@@ -167,7 +167,8 @@ def test_requests_may_take_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_half_requests_take_no_place_from_whole_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond the limit the connection that waits longest for its client gives way; others are answered at once."""
+    """Beyond the limit, the connection that has waited longest for its client is closed; others get a response at
+    once."""
     monkeypatch.setattr(LimitedProtocol, "most_connections", 20)
     body = b"POST /api/v1/tenants/x/export HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{"
     with running() as port, ExitStack() as stack:
@@ -212,7 +213,7 @@ def echo_port() -> Iterator[int]:
 
 
 def responses(connection: socket.socket) -> bytes:
-    """What the other side sends until it ends the connection."""
+    """Return the bytes from the other side until it ends the connection."""
     connection.settimeout(20)
     received = b""
     with contextlib.suppress(ConnectionResetError):
@@ -261,7 +262,7 @@ ENDLESS = {
 
 @pytest.mark.parametrize("part", ENDLESS)
 def test_a_request_that_does_not_end_is_refused(echo_port: int, part: str) -> None:
-    """Whatever part does not end, the response comes while the client still sends, and little of it is read."""
+    """Whichever part does not end, the response comes while the client still sends, and little of it is read."""
     unit = b"\r\n" if part == "blank" else b"ab"
     with socket.create_connection(("127.0.0.1", echo_port)) as connection:
         connection.sendall(ENDLESS[part])

@@ -14,7 +14,7 @@ VARIABLES = {
 
 
 def test_the_first_configuration_is_valid(chargeback: Run) -> None:
-    """What init writes is valid as soon as the variables it names are set."""
+    """The written configuration is valid as soon as its variables are set."""
     assert chargeback("init").returncode == 0
     said = chargeback("check", "--config", "chargeback.yaml", **VARIABLES)
     assert (said.returncode, said.stderr) == (0, "")

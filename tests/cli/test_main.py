@@ -71,7 +71,7 @@ def test_an_unknown_option_is_a_usage_error(chargeback: Run) -> None:
 
 @pytest.mark.usefixtures("process")
 def test_help_is_quick() -> None:
-    """Asking for help imports none of the heavy rooms."""
+    """`--help` imports no heavy package."""
     code = (
         "import sys, chargeback.cli.main;"
         "print([m for m in ('duckdb', 'deltalake', 'pyarrow', 'sqlalchemy', 'fastapi') if m in sys.modules])"

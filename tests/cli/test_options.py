@@ -72,7 +72,8 @@ def test_help_says_what_a_value_is(chargeback: Run, command: str) -> None:
 
 @pytest.mark.usefixtures("process")
 def test_shell_completion(chargeback: Run) -> None:
-    """A shell that asks is told the commands, and --show-completion prints what to put into its configuration."""
+    """A shell's request for completions lists the commands, and --show-completion prints what to put into its
+    configuration."""
     asked = {"_CHARGEBACK_COMPLETE": "complete_bash", "COMP_WORDS": "chargeback ve", "COMP_CWORD": "1"}
     program = Path(sys.executable).with_name("chargeback")
     said = subprocess.run([program], env=environment(**asked), capture_output=True, text=True, check=False)

@@ -19,7 +19,7 @@ from chargeback.pipeline.run_messages import Progress, RunStats, Stage
 
 
 class Clock:
-    """A clock that only moves when told to."""
+    """A clock that a test moves."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -30,7 +30,7 @@ class Clock:
 
 
 def shown(events: list[tuple[float, Progress]], *, terminal: bool, width: int = 160) -> str:
-    """What is shown of events that come at these seconds."""
+    """Return the output for events that come at these seconds."""
     target, clock = io.StringIO(), Clock()
     console = Console(file=target, force_terminal=terminal, width=width, highlight=False, color_system=None)
     with ProgressDisplay(console, clock) as display:
@@ -107,7 +107,7 @@ sys.stderr.write("after the bar\\n")
 
 
 def _terminal_output(script: str) -> str:
-    """What a script writes to standard error when that is a terminal."""
+    """Return the output of a script on standard error when that is a terminal."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen([sys.executable, "-c", script], stderr=theirs, stdout=subprocess.DEVNULL)
     os.close(theirs)

@@ -41,7 +41,7 @@ def serve(tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
 
 
 def wait_for(process: subprocess.Popen[Any], url: str) -> httpx.Response:
-    """The first answer of a service that is just starting."""
+    """Return the first response of a service that is just starting."""
     until = time.monotonic() + 60
     while True:
         try:
@@ -54,7 +54,7 @@ def wait_for(process: subprocess.Popen[Any], url: str) -> httpx.Response:
 
 @pytest.mark.parametrize("mode", [pytest.param("api", marks=pytest.mark.drill), "both"])
 def test_serving_until_sigterm(serve: Callable[..., subprocess.Popen[str]], demo: Demo, mode: str) -> None:
-    """The API answers in modes api and both; SIGTERM ends the process with exit code 0 in reasonable time."""
+    """The API responds in modes api and both; SIGTERM ends the process with exit code 0 in reasonable time."""
     port = free_port()
     text = demo.file.read_text().replace("port: 8080", f"port: {port}")
     process = serve(text, "--mode", mode)

@@ -37,7 +37,7 @@ def test_the_end_without_a_signal() -> None:
 
 
 def test_whoever_waits_for_the_end_may_finish_at_once() -> None:
-    """The end that another thread asks for can be waited for as soon as it is known."""
+    """Waiting for a shutdown works as soon as another thread requests it."""
     for _ in range(300):
         stopped = threading.Event()
         stopper = ShutdownHandler(stopped.set)

@@ -18,7 +18,7 @@ from tests.cli.conftest import TODAY, Demo, Run, Said, environment
 from tests.support.clock import words_within
 
 FIRST, LAST = TODAY - timedelta(days=7), TODAY - timedelta(days=6)
-#: The base fee of clusters is shared, whoever uses them.
+#: The base fee of clusters is shared, also by identities that do not use them.
 EVENLY = {"KAFKA_NUM_CKUS": {"portions": [{"share": "1", "try": ["even(active)", "unallocated"]}]}}
 
 
@@ -126,7 +126,7 @@ def test_what_is_tried_has_to_be_given(chargeback: Run, calculated: Demo, tmp_pa
 
 
 def test_limits(simulate: Run) -> None:
-    """What goes beyond one is said, and exits with 3."""
+    """The output names each exceeded limit, and the exit code is 3."""
     assert simulate(EVENLY, "--fail-if-moved", "100%", "--fail-if-any-moves", "1000000").returncode == MOVES
     said = simulate(EVENLY, "--fail-if-moved", "0%", "--fail-if-any-moves", "0.01", "--fail-if-unallocated-rises")
     assert said.returncode == BEYOND
@@ -208,8 +208,8 @@ def test_policies_with_dates_that_were_changed(chargeback: Run, calculated: Demo
 
 
 def test_a_plan_is_applied_or_refused(chargeback: Run, simulate: Run, calculated: Demo) -> None:
-    """The base fee is shared from a day on: whoever loses is seen, the plan is applied; a day that moves meanwhile
-    refuses it, and after another look it is applied."""
+    """A plan shares the base fee from a day on: the output shows who pays more, and the plan is applied. If a day
+    changes after the simulation, the plan is refused; after another simulation it is applied."""
     place = ["--config", str(calculated.file), "--tenant", "acme"]
     plan = calculated.file.parent / "plan.json"
     until = ["--to", f"{TODAY}", "--plan", str(plan), "--format", "json"]

@@ -36,7 +36,7 @@ STARTS = {"both": _service("both"), "api": _service("api"), "worker": _service("
 
 
 def seconds_to_end(words: list[str], folder: Path, delay: float) -> float:
-    """How long a process takes to end that is told to, so long after it was started."""
+    """Return the seconds that a process takes to end when it gets a signal some time after its start."""
     process = subprocess.Popen(
         [*COMMAND, *words], env=environment(), cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -52,12 +52,12 @@ def seconds_to_end(words: list[str], folder: Path, delay: float) -> float:
 
 
 def moments(count: int, seconds: float) -> list[float]:
-    """So many moments, spread evenly."""
+    """Return a number of moments, spread evenly."""
     return [seconds * (number + 1) / count for number in range(count)]
 
 
 def test_told_to_end_while_starting(tmp_path: Path, demo: Demo) -> None:
-    """A few moments, from before the first import to after the service answers."""
+    """A process ends in time at moments from before the first import to after the first response."""
     for number, delay in enumerate(moments(4, 3)):
         folder = tmp_path / f"{number}"
         folder.mkdir()

@@ -35,7 +35,7 @@ def token_of(said: Said) -> str:
 
 
 def stored(file: Path, token: str) -> AccessToken:
-    """What is stored of a token."""
+    """Return the stored token."""
     with closing(open_store(load_configuration(file).tenants["acme"])) as store, store.control.read() as connection:
         found = find_token(connection, token)
         assert found in list_tokens(connection)

@@ -36,7 +36,7 @@ def test_a_day_that_differs(chargeback: Run, calculated: Demo) -> None:
 
 
 def test_a_day_with_a_lost_file(chargeback: Run, calculated: Demo) -> None:
-    """The file is named, the days beside it are compared, and the exit code is 1."""
+    """The file is named, the days around it are compared, and the exit code is 1."""
     day = TODAY - timedelta(days=6)
     Path(file_of(known_facts(calculated.file.parent / "acme.facts"), CHARGEBACKS_TABLE, day).path).unlink()
     said = chargeback("verify", "--config", str(calculated.file))

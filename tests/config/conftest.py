@@ -32,7 +32,7 @@ def load(tmp_path: Path) -> Load:
 
 @pytest.fixture
 def problems(load: Load) -> Problems:
-    """What is wrong with a configuration, as a person reads it."""
+    """Return the problems of a configuration, as a user reads them."""
 
     def read(text: str) -> list[str]:
         with pytest.raises(ConfigurationError) as caught:

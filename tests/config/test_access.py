@@ -21,14 +21,14 @@ def access(text: str, rest: str | None = None) -> str:
 
 
 def test_the_default_is_this_machine_only(load: Load) -> None:
-    """Without a word about access nobody is told apart, and the service listens on the loopback."""
+    """Without `access`, callers are not identified, and the service listens on the loopback."""
     configuration = load(tenant())
     assert (configuration.access.mode, configuration.api.host) == ("none", "127.0.0.1")
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.7", "costs.internal"])
 def test_serving_everybody_is_not_an_accident(load: Load, problems: Problems, host: str) -> None:
-    """Beyond the loopback, callers are told apart, or the configuration says that this is not wanted."""
+    """On other addresses, callers are identified, or the configuration says that this is not wanted."""
     listening = f'api: {{host: "{host}"}}\n{tenant()}'
     (problem,) = problems(listening)
     assert problem.startswith("api.host: other machines could reach the service here")
@@ -183,7 +183,7 @@ def test_the_peers_that_are_trusted(peer: str, trusted: bool) -> None:
 
 
 def test_with_a_secret_the_address_may_be_any() -> None:
-    """A proxy whose address changes is told apart by the secret alone."""
+    """A proxy whose address changes is recognised by the secret alone."""
     assert ProxySettings.model_validate({"shared_secret": "x" * 16}).trusts("192.0.2.1")
 
 

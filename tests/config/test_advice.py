@@ -1,4 +1,4 @@
-"""What is valid and yet probably not meant."""
+"""Advice about configurations that are valid but probably not intended."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EVEN = "{portions: [{share: '1', try: [even(active)]}]}"
 
 
 def advice(load: Load, name: str) -> list[str]:
-    """What is said about a policy for a product type."""
+    """Return the advice about a policy for a product type."""
     return list(advice_about(load(tenant(plugin_settings=f"{{{CLOUD}, allocation_policies: {{{name}: {EVEN}}}}}"))))
 
 
@@ -44,7 +44,7 @@ def test_a_new_product_type(load: Load) -> None:
     ],
 )
 def test_roles_without_effect(load: Load, access: str, said: str | None) -> None:
-    """Roles that nobody is told apart for, and callers who have none."""
+    """Roles have no effect while callers are not identified; without roles, identified callers may see nothing."""
     found = list(advice_about(load(f"access: {access}\n{tenant()}")))
     assert [sentence.startswith(said or "-") for sentence in found] == ([] if said is None else [True])
 

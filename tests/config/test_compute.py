@@ -34,7 +34,7 @@ def test_local_is_the_default(tmp_path: Path) -> None:
 
 
 def test_files_start_at_the_configuration(tmp_path: Path) -> None:
-    """Certificates lie beside the configuration file unless their paths are absolute."""
+    """Paths of certificates start at the configuration file unless they are absolute."""
     loaded = _load(tmp_path, f"type: dask, address: 'tls://scheduler:8786', {_FILES}")
     assert loaded.tls_key == tmp_path / "key.pem"
     assert _load(tmp_path, "type: dask, workers: 3").workers == 3

@@ -25,7 +25,7 @@ def test_secrets_are_known(load: Load) -> None:
 
 
 def test_secrets_in_the_query_of_a_connection_string(load: Load) -> None:
-    """Passwords that stand behind the question mark are as secret as one before the host."""
+    """Passwords behind the question mark are as secret as one before the host."""
     url = "postgresql://me@db/x?password=q-p%2Bss&sslpassword=q-key&passfile=/etc/q-pgpass&sslmode=require"
     secrets = load(tenant(storage=f'{{connection_string: "{url}", facts_path: f}}')).secrets()
     assert {"q-p+ss", "q-key", "/etc/q-pgpass"} <= secrets

@@ -56,7 +56,7 @@ def test_a_key_that_stands_twice() -> None:
 
 
 def test_anchors_and_merges() -> None:
-    """Anchors and merge keys work; a key beside a merge overrides the merged one."""
+    """Anchors and merge keys work; a key of the mapping itself overrides the merged one."""
     document = parsed("base: &base {a: 1, b: 2}\nmine:\n  <<: *base\n  b: 3\n")
     assert document.values["mine"] == {"a": 1, "b": 3}
     assert document.problems == []
@@ -112,7 +112,7 @@ def test_deep_nesting(text: str) -> None:
 
 
 def test_values_without_end() -> None:
-    """A few lines of aliases that stand for a billion values are refused at once."""
+    """A few lines of aliases that expand to a billion values are refused at once."""
     lines = ["a: &a [x, x, x, x, x, x, x, x, x]"]
     lines += [f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]" for before, name in pairwise(letters(10))]
     assert "expands to more than 50,000 values" in problem_of("\n".join(lines))

@@ -23,7 +23,7 @@ _ROW = re.compile(r"^\| `([^`]+)` \| (required|none|`[^`]+`) \|", re.MULTILINE)
 
 
 def keys() -> dict[str, FieldInfo]:
-    """Every key there is; one that only holds others is left out unless somebody may leave it out."""
+    """Return every key; a key that only holds others is left out unless it is optional."""
     found = dict(walk(FileSettings))
     found |= dict(walk(ConfluentCloudSettings, "plugin_settings."))
     found |= dict(walk(TopicSettings, "plugin_settings.topic_attribution."))
@@ -48,7 +48,7 @@ def default(info: FieldInfo) -> str:
 
 
 def holds_others(info: FieldInfo) -> bool:
-    """Whether the key is a mapping of other keys that are documented themselves."""
+    """Return whether the key is a mapping of other keys that are documented themselves."""
     value = None if info.is_required() else info.get_default(call_default_factory=True)
     return isinstance(value, BaseModel) or (info.is_required() and bool(models_in(info.annotation)))
 

@@ -80,7 +80,7 @@ def test_what_is_wrong_is_named_with_its_path(problems: Problems, emitter: str, 
 
 
 def test_all_mistakes_at_once(problems: Problems) -> None:
-    """Those of several emitters and of the rest of the tenant are told together."""
+    """Mistakes of several emitters and of the rest of the tenant are reported together."""
     text = tenant(plugin_settings="{ccloud_api: {key: K}, emitters: [{type: csv, name: x}, {type: no, name: y}]}")
     assert len(problems(text)) == 3
 
@@ -109,7 +109,7 @@ def test_emitters_that_would_overwrite_each_other(problems: Problems, emitters: 
 
 
 def test_emitters_of_two_tenants_that_would_overwrite_each_other(problems: Problems) -> None:
-    """Tenants with one tenant_id and one folder are told apart by the template only."""
+    """Files of tenants with one tenant_id and one folder differ by the template only."""
     acme = configured(CSV)
     other = acme.replace("acme:", "beta:", 1).replace("acme.db", "beta.db").partition("tenants:\n")[2]
     (found,) = problems(acme + other)
@@ -137,7 +137,7 @@ def test_a_plugin_is_configured_like_any_other(problems: Problems, tmp_path: Pat
 
 
 def test_a_broken_plugin_is_an_error_only_where_it_is_wanted(load: Load, problems: Problems, tmp_path: Path) -> None:
-    """The reason is told."""
+    """The error has the reason."""
     with installed(tmp_path, "import no_such_module_anywhere", "broken"):
         assert load(configured(CSV)).tenants
         (found,) = problems(configured("{type: broken, name: x}"))

@@ -44,13 +44,13 @@ def test_a_missing_variable() -> None:
 
 @pytest.mark.parametrize("text", ["${", "${}", "${A", "${1A}", "${A-x}", "${A B}"])
 def test_broken_references(text: str) -> None:
-    """What only looks like a reference is a problem, not silently kept."""
+    """A broken reference is a problem, and is not kept as text."""
     assert len(interpolate(text, {"A": "1"}).problems) == 1
 
 
 @given(st.text())
 def test_escaped_text_comes_back(text: str) -> None:
-    """Whatever text has its references escaped comes out as it was."""
+    """A text whose references are escaped is the same when it is read."""
     assert interpolate(text.replace("${", "$${"), {}).text == text
 
 
@@ -81,7 +81,7 @@ def test_a_missing_variable_in_a_default() -> None:
 
 @pytest.mark.parametrize("text", ["${B:-${C}", "${B:-${1}}", "${B:-${C:-x}", "${B:-" * 5000])
 def test_broken_defaults(text: str) -> None:
-    """A default that does not end, or is nested without end, is a problem; never a text that nobody wrote."""
+    """A default that does not end, or is nested without end, is a problem, and never becomes an unintended text."""
     assert interpolate(text, {"C": "x"}).problems
 
 

@@ -31,7 +31,7 @@ def test_a_minimal_file_has_every_default(load: Load) -> None:
 
 
 def test_relative_paths_start_at_the_file(load: Load, tmp_path: Path) -> None:
-    """Storage lies beside the configuration file, whatever the working directory is."""
+    """Paths of storage start at the configuration file, in any working directory."""
     storage = load(tenant()).tenants["acme"].storage
     assert storage.database_file == tmp_path / "acme.db"
     assert storage.facts_path == tmp_path / "acme.facts"
@@ -105,7 +105,7 @@ def test_a_file_that_cannot_be_read(problems: Problems, text: str, words: str) -
 
 @pytest.mark.parametrize("name", ["nothing.yaml", "."])
 def test_a_file_that_is_not_there(tmp_path: Path, name: str) -> None:
-    """A missing file and a folder are told apart from a broken file."""
+    """The messages for a missing file, a folder and a broken file differ."""
     with pytest.raises(ConfigurationError, match=r"does not exist|is a folder"):
         load_configuration(tmp_path / name)
 
@@ -118,7 +118,7 @@ def test_a_file_in_another_encoding(tmp_path: Path) -> None:
 
 
 def test_values_never_show(problems: Problems, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A secret that landed under the wrong key is in no message, whichever check refuses it."""
+    """A secret under a wrong key appears in no message of any check."""
     monkeypatch.setenv("CHARGEBACK_TEST_SECRET", "hunter2-hunter2")
     secret = '"${CHARGEBACK_TEST_SECRET}"'
     found = "\n".join(
@@ -168,7 +168,7 @@ def test_exact_numbers_are_quoted(problems: Problems) -> None:
 
 
 def test_dotenv_beside_the_file(load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`.env` beside the file gives variables; the environment wins over it."""
+    """`.env` next to the file gives variables; the environment has priority."""
     (tmp_path / ".env").write_text("CB_ONE=from-file\nCB_TWO='a $b ${c}'\n", encoding="utf-8")
     monkeypatch.setenv("CB_ONE", "from-environment")
     monkeypatch.delenv("CB_TWO", raising=False)
@@ -179,7 +179,7 @@ def test_dotenv_beside_the_file(load: Load, tmp_path: Path, monkeypatch: pytest.
 
 
 def test_an_unset_variable_is_one_problem(problems: Problems) -> None:
-    """What follows from a missing variable is not reported beside it."""
+    """The consequences of a missing variable are not reported as further problems."""
     text = tenant(
         plugin_settings='{ccloud_api: {key: K, secret: S}, metrics: {url: "${CB_NO_1}", auth_type: basic, '
         'username: "${CB_NO_2}", password: "${CB_NO_3}"}}',
@@ -274,15 +274,14 @@ def paths(plugins: Path) -> str:
 
 
 def found_paths(settings: Any) -> list[Path]:
-    """What became of them."""
+    """Return the paths after loading."""
     return [settings.invoices, settings.plain, *settings.inner.folders, settings.standard]
 
 
 def test_paths_of_a_plugin_start_at_the_file(
     load: Load, paths: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever type of path the plugin declares, at any depth, and whatever the working directory is; in the process of
-    a run as well."""
+    """This holds for every type of path, at any depth, in any working directory, and in the process of a run."""
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     expected = [tmp_path / "in", tmp_path.parent / "plain", tmp_path / "a", Path("/b"), tmp_path / "standard"]

@@ -30,7 +30,7 @@ def test_names_that_are_offered_stay_whole() -> None:
     assert hide_values("'usag' is no way; use usage(…)", ("a",), document) == "the value is no way; use usage(…)"
     assert hide_values("usag: there is usage", ("a",), document) == "the value: there is usage"
     assert hide_values("owne is not owner", ("b",), document) == "${S} is not owner"
-    # Inside a longer text it may be a secret that a message shows together with what stands around it.
+    # In a longer text it may be part of a secret that a message shows together with its surroundings.
     assert hide_values("x-owne-y, owney", ("c",), document) == "x-${S}-y, ${S}y"
 
 

@@ -154,7 +154,7 @@ def test_there_are_integers() -> None:
     ],
 )
 def test_extreme_values(problems: Problems, text: str, words: str) -> None:
-    """What no machine can do is one clear line."""
+    """An impossible value is one clear line."""
     assert words in problems(f"{text}\n{tenant()}")[0]
 
 

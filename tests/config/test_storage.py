@@ -132,7 +132,7 @@ def test_storage_that_cannot_be_used(tmp_path: Path, url: str, facts: str | None
 
 @pytest.mark.parametrize("name", ["a*b", "a?b", "[prod]", "a%20b", "currency=EUR", "a\\b", "a\tb"])
 def test_folders_that_readers_misread_are_refused(tmp_path: Path, name: str) -> None:
-    """A character that stands for something else in the path of a table is named, wherever it comes from."""
+    """A special character in the path of a table is named, wherever it comes from."""
     sign = next(each for each in name if each in "*?[%=\\\t")
     for folder, facts in ((tmp_path, f"{name}/facts"), (tmp_path / name, "facts")):
         with pytest.raises(StorageSettingError, match=re.escape(repr(sign))) as raised:
@@ -184,7 +184,7 @@ def test_a_place_is_shown_as_it_is_written(url: str) -> None:
 
 
 def test_secrets_are_masked() -> None:
-    """The secret is in no text, and is known to whoever masks texts."""
+    """The secret appears in no text, and is registered for the masking of texts."""
     location = in_object_store("s3://bucket/a", access_key_id="id", secret_access_key="s3cr3t-key")
     assert "s3cr3t-key" in location.secrets()
     assert "s3cr3t-key" not in repr(location)
@@ -221,7 +221,7 @@ def test_what_cannot_be_used(url: str, connection_string: str, store: dict[str, 
     ],
 )
 def test_settings_that_contradict_each_other(store: dict[str, Any], message: str) -> None:
-    """Half a pair of credentials, or an unencrypted address that nobody asked for."""
+    """Half a pair of credentials is refused, and so is an unencrypted address unless it is allowed explicitly."""
     with pytest.raises(ValidationError, match=message):
         in_object_store("s3://bucket/a", **store)
 
@@ -260,6 +260,6 @@ def test_a_place_is_sent_to_other_processes() -> None:
 
 
 def test_trying_again_is_limited() -> None:
-    """Who cannot wait so long tries for a shorter time, and never for a longer one."""
+    """A caller with less time retries for a shorter time, never for a longer one."""
     place = objects("s3://bucket/a", retry_seconds=30)
     assert [place.tried_for(seconds).settings.retry_seconds for seconds in (None, 3.5, 0.1, 90)] == [30, 3, 1, 30]

@@ -1,4 +1,4 @@
-"""What is said where the official validator finds something else than expected."""
+"""Messages when the official validator has unexpected findings."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The REST contract, row by row: a real service over a generated organisation, asked over real connections."""
+"""The REST contract, row by row: a real service over a generated organisation, queried over real connections."""

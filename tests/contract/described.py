@@ -1,4 +1,4 @@
-"""Whether answers are what the API's document says of them: exactly the fields of their schema, each of its kind."""
+"""Check responses against the API's document: exactly the fields of their schema, each of its type."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _JSON: Final = "application/json"
 
 
 def check_described(response: httpx.Response) -> None:
-    """Fail where a successful answer in JSON is not as the document describes it."""
+    """Fail unless a successful response in JSON is as the document describes it."""
     if not response.is_success or response.headers.get("content-type") != _JSON or response.request.method == "HEAD":
         return
     response.read()
@@ -26,7 +26,7 @@ def check_described(response: httpx.Response) -> None:
 
 
 def check_answer(answer: Any, method: str, path: str, status: int = 200) -> None:
-    """Fail where ``answer`` to a request is not as the document describes it."""
+    """Fail unless ``answer`` to a request is as the document describes it."""
     found = _operation(method, path)
     if found is not None:
         error = next(_validator(*found, status).iter_errors(answer), None)
@@ -34,7 +34,7 @@ def check_answer(answer: Any, method: str, path: str, status: int = 200) -> None
 
 
 def check_problem(body: Any) -> None:
-    """Fail where the body of an answer that is not a success is not as the document describes problems."""
+    """Fail unless the body of an unsuccessful response is as the document describes problems."""
     _problem_validator().validate(body)
 
 

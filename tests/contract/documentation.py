@@ -142,7 +142,7 @@ _PREFACE = {
 
 
 class Asker:
-    """Asks examples of a service, about a tenant; ``$DIMENSION`` and dates are filled in as a shell would on the day
+    """Sends examples to a service, about a tenant; ``$DIMENSION`` and dates are filled in as a shell would on the day
     ``today``."""
 
     def __init__(self, client: httpx.Client, tenant: str, today: date = TODAY) -> None:
@@ -158,13 +158,13 @@ class Asker:
         return newest
 
     def _digest(self) -> str:
-        """That of its answer."""
+        """Return the digest of its result."""
         path = f"/api/v1/tenants/{self._tenant}/simulations/{self._simulation()}"
         digest: str = self._client.get(path).json()["answer"]["digest"]
         return digest
 
     def ask(self, example: Example) -> httpx.Response:
-        """The answer to an example."""
+        """Return the response to an example."""
         path = self._filled(example.path)
         body = None if example.body is None else json.loads(self._filled(json.dumps(example.body)))
         headers = {} if example.if_match is None else {"If-Match": self._filled(example.if_match)}
@@ -220,7 +220,7 @@ def shortened(value: Any, most: int = 2) -> Any:
 
 
 def rendered(response: httpx.Response) -> Iterator[str]:
-    """The answer as the page shows it."""
+    """Return the response as the page shows it."""
     kind = response.headers.get("content-type", "")
     if "json" in kind:
         yield from ("```json", _json(shortened(response.json())), "```")

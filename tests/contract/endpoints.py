@@ -58,7 +58,7 @@ _SIMULATION = ("/{simulation_id}", "/{simulation_id}/items.csv")
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One endpoint. ``query`` are the parameters of its own, beside the common ones that every GET takes."""
+    """One endpoint. ``query`` are its own parameters, without the common ones that every GET takes."""
 
     method: str
     path: str
@@ -74,7 +74,7 @@ class Endpoint:
 
     @property
     def is_file(self) -> bool:
-        """Whether this is the answer of another endpoint as a file, which the document describes there."""
+        """Return whether this is the response of another endpoint as a file, which the document describes there."""
         return self.path.endswith(".csv") and not self.path.endswith(("/rules.csv", "/items.csv"))
 
     @property

@@ -47,7 +47,7 @@ class Example:
 
     @property
     def command(self) -> str:
-        """The request as somebody types it."""
+        """Return the request as a user types it."""
         words = ["curl -s"]
         if self.method not in ("GET", "POST") or (self.method == "POST" and self.body is None):
             words.append(f"-X {self.method}")

@@ -1,7 +1,7 @@
-"""Requests that nobody would send: random paths, parameters, bodies and headers, byte by byte over a socket.
+"""Requests that no client would send: random paths, parameters, bodies and headers, byte by byte over a socket.
 
 ``python -m tests.contract.invalid_requests http://127.0.0.1:8080 10000`` sends some to a running service and counts
-answers.
+responses.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ class Wire:
         self._socket: socket.socket | None = None
 
     def send(self, request: Request) -> tuple[int, bytes]:
-        """Status and body of the answer."""
+        """Return status and body of the response."""
         if self._socket is None:
             self._socket = socket.create_connection(self._place, timeout=_BUSY_SECONDS)
         self._socket.sendall(request.wire)
@@ -228,7 +228,7 @@ class Wire:
 
 
 def throw(address: str, seed: int, count: int, tenant: str = "acme") -> tuple[Counter[int], list[str]]:
-    """How often each status was answered, and every request that was answered by a failure of the server."""
+    """Return how often each status came, and every request that failed because of the server."""
     statuses: Counter[int] = Counter()
     failures = []
     source, wire = Rubbish(seed, tenant), Wire(address)

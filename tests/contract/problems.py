@@ -1,4 +1,4 @@
-"""What must hold for every answer that is not a success."""
+"""The rules for every unsuccessful response."""
 
 from __future__ import annotations
 
@@ -26,6 +26,6 @@ def detail_of(response: httpx.Response, status: int) -> str:
 
 
 def complaints(response: httpx.Response) -> list[str]:
-    """What a 400 complains about: names of parameters or fields, sorted."""
+    """Return the names of parameters or fields that a 400 complains about, sorted."""
     assert kind_of(response, 400) == "invalid-request"
     return sorted(error["parameter"] for error in response.json()["errors"])

@@ -19,8 +19,7 @@ Record = dict[str, Any]
 
 
 class Client(httpx.Client):
-    """An HTTP client with the questions that tests ask again and again; every answer has to be as the API's document
-    describes it."""
+    """An HTTP client with frequent requests of tests; every response must be as the API's document describes it."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, event_hooks={"response": [check_described]})
@@ -49,7 +48,7 @@ class Client(httpx.Client):
 
     @staticmethod
     def tag_path(tenant: str, entity_type: str, entity_id: str, key: str | None = None) -> str:
-        """Where the tags of an entity are, or one of them; signs of the id that could mean something are encoded."""
+        """Return the path of an entity's tags, or of one tag, with special characters of the id encoded."""
         tags = f"/api/v1/tenants/{tenant}/entities/{entity_type}/{quote(entity_id, safe='')}/tags"
         return tags if key is None else f"{tags}/{quote(key, safe='')}"
 
@@ -96,7 +95,7 @@ class Everything:
 
     @cached_property
     def ids(self) -> dict[str, str]:
-        """What can stand in a path: a dimension, a resource, and a simulation that is done."""
+        """Return values for paths: a dimension, a resource, and a finished simulation."""
         asked = {"policies": {}, "start_date": self.days[-1], "end_date": self.days[-1]}
         path: str = self._client.post(f"{self.base}/simulations", json=asked).headers["location"]
         wait_until(lambda: self._client.answer(path)["state"] == "done", 60)

@@ -1,4 +1,4 @@
-"""What each endpoint needs, as the specification of access says; written down once more, to compare."""
+"""The rights that each endpoint needs, as the specification of access says; written down once more, to compare."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from tests.contract.endpoints import BY_NAME, ENTITY, TENANT, Endpoint
 
 _CATEGORY = f"{TENANT}/cost-categories/{{category_key}}"
 
-#: Endpoints that anybody may ask.
+#: Endpoints that need no identity.
 OPEN = frozenset({"GET /health", "GET /api/v1/readiness"})
-#: Endpoints that anybody may ask who is somebody.
+#: Endpoints for every caller with an identity.
 OF_ANYBODY = frozenset({"GET /api/v1/me", "GET /api/v1/tenants", "GET /metrics/chargebacks"})
 #: What is about the whole bill, and refused to callers with a scope.
 WHOLE = frozenset(

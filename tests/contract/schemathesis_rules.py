@@ -1,7 +1,7 @@
-"""What the OpenAPI document cannot say, told to schemathesis: names of time zones, and rules between parameters.
+"""Rules for schemathesis that the OpenAPI document cannot express: names of time zones, and rules between parameters.
 
-A request that the document allows and the service refuses is a failure, unless all that it was refused for are these
-rules. They are in the descriptions of the parameters.
+A request that the document allows and the service refuses is a failure, unless these rules, which the descriptions of
+the parameters contain, are the only reasons.
 """
 
 from __future__ import annotations
@@ -86,12 +86,12 @@ _RULES = (
 #: Instants at the ends of the calendar that have no counterpart in UTC.
 _OUTSIDE = "should be a date and time within the years 1 to 9999"
 _NO_RUNNER = "urn:chargeback:no-runner"
-#: Simulations wait for a worker, which there is none of; so many may.
+#: Simulations wait for a worker, which does not run here; this is the limit on waiting ones.
 _BUSY = "urn:chargeback:busy"
-#: Edits of a version that is not, or no longer, there; only a client that has read it can name it.
+#: Edits of a version that does not exist any more, or never did; only a client that has read it can name it.
 _PRECONDITIONS = ("urn:chargeback:precondition-failed", "urn:chargeback:precondition-required")
 
-#: The variable of the environment with the name of a file: a regular expression that must match in no answer.
+#: The environment variable with the name of a file: a regular expression that must match in no response.
 OUTSIDE = "CHARGEBACK_TESTS_OUTSIDE"
 
 schemathesis.openapi.format("iana-time-zone", st.sampled_from(sorted(available_timezones() - {"localtime", "Factory"})))
@@ -104,7 +104,7 @@ def filter_failure(
     case: schemathesis.Case[Any],
     response: schemathesis.Response,
 ) -> bool:
-    """Whether a failure counts."""
+    """Return whether a failure counts."""
     kind = type(failure).__name__
     if kind == "ServerError":
         return response.status_code != 503 or json.loads(response.content)["type"] != _BUSY
@@ -125,7 +125,7 @@ def filter_failure(
 def nothing_from_outside(
     context: schemathesis.CheckContext, response: schemathesis.Response, case: schemathesis.Case[Any]
 ) -> None:
-    """Fail if an answer tells of something outside the scope of the caller that the request does not name itself."""
+    """Fail if a response contains something outside the caller's scope that the request does not name itself."""
     asked = f"{case.formatted_path!r} {case.query!r} {case.body!r}"
     pattern = _outside()
     # A ZIP file is no text, but what it names is.
@@ -141,5 +141,5 @@ def _outside() -> re.Pattern[str] | None:
 
 
 def _names(place: str, name: str) -> bool:
-    """Whether a place in a request is the parameter, or that of an entry of a list: ``items[0].valid_to``."""
+    """Return whether a place in a request is the parameter, or that of an entry of a list: ``items[0].valid_to``."""
     return place == name or place.endswith(f"].{name}")

@@ -1,4 +1,4 @@
-"""What a scope lets somebody see, found out with the filters of an unscoped client, and what is therefore outside."""
+"""What a scope makes visible, determined with the filters of an unscoped client, and what is therefore outside."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Seen:
 
     @property
     def outside(self) -> list[str]:
-        """What must not be in any answer: ids, display names, and names of topics with quotes."""
+        """Return what no response may contain: ids, display names, and names of topics with quotes."""
         return sorted(self._outside) + sorted(f'"{name}"' for name in self._topics)
 
     @property
@@ -95,5 +95,5 @@ class Seen:
         return rf"(?<![\w-])(?:{'|'.join(map(re.escape, self.outside))})(?![\w-])"
 
     def told(self, text: str) -> list[str]:
-        """What of the outside a text has."""
+        """Return the parts of a text that are outside the scope."""
         return re.findall(self.pattern, text)

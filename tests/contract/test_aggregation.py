@@ -38,7 +38,7 @@ def column(row: Record, name: str) -> str | None:
 
 
 def bucket(moment: datetime, unit: str) -> str:
-    """How the contract names the unit of time in which a local time lies."""
+    """Return the name in the contract of the unit of time that contains a local time."""
     day: date = moment.date()
     match unit:
         case "hour":
@@ -51,7 +51,7 @@ def bucket(moment: datetime, unit: str) -> str:
 
 
 def summed(rows: list[Record], by: tuple[str, ...], unit: str, zone: str) -> Record:
-    """What the aggregate of some rows must be."""
+    """Return the expected aggregate of some rows."""
     groups: dict[tuple[Any, ...], list[Record]] = {}
     for row in rows:
         time = bucket(when(row).astimezone(ZoneInfo(zone)), unit)
@@ -76,7 +76,7 @@ def _amounts(rows: list[Record]) -> dict[str, str]:
 
 @pytest.fixture
 def path(everything: Everything) -> str:
-    """Where the aggregate is."""
+    """Return the path of the aggregate."""
     return f"{everything.base}/chargebacks/aggregate"
 
 

@@ -1,4 +1,4 @@
-"""What stands out, over HTTP."""
+"""Anomalies over HTTP."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CATEGORY = "/api/v1/tenants/scratch/cost-categories/team"
 
 
 def test_the_answer_is_documented(client: Client) -> None:
-    """Too few days to judge any: nothing stands out, and the days that are not judged have their reasons."""
+    """With too few days to judge any, there is no anomaly, and the days that are not judged have their reasons."""
     found = client.answer(BASE, period="7d")
     AnomaliesAnswer.model_validate(found)
     assert (found["items"], found["more"]) == ([], 0)
@@ -21,7 +21,7 @@ def test_the_answer_is_documented(client: Client) -> None:
 
 
 def test_the_life_of_a_mark(client: Client) -> None:
-    """Days are marked before they come, listed, in the audit log, and taken back; what is wrong is told."""
+    """Days are marked before they come, listed, in the audit log, and unmarked; errors name the mistake."""
     before = client.answer(f"{BASE}/marks")["total"]
     body = {
         **{"identity_id": "UNALLOCATED", "status": "planned", "start_date": "2027-01-01", "end_date": "2027-01-07"},
@@ -51,7 +51,7 @@ def test_marks_that_cannot_be(client: Client) -> None:
 
 
 def test_marks_of_values(scratch: Client) -> None:
-    """Of a value of a cost category that there is, and of nothing else beside it."""
+    """A mark may be of an existing value of a cost category, and of nothing else with it."""
     body = {"status": "expected", "note": "Why", "start_date": "2027-01-02", "end_date": "2027-01-02"}
     value = {"category": "team", "value": "payments"}
     category = scratch.put(

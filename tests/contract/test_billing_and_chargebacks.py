@@ -24,7 +24,7 @@ ISSUES = {
     "NO_IDENTITIES_LOCATED",
     "UNKNOWN_PRODUCT_TYPE",
 }
-#: The fields of a row that a dimension has, beside its id.
+#: The fields of a row that a dimension has, except its id.
 DIMENSION = (
     *("ecosystem", "tenant_id", "resource_id", "product_category", "product_type"),
     *("identity_id", "cost_type", "allocation_method", "allocation_detail"),
@@ -39,7 +39,7 @@ def in_range(rows: list[Record], first: str, last: str, zone: str) -> list[Recor
 
 
 def issues_of(rows: list[Record]) -> list[Record]:
-    """What the allocation issues of some chargeback rows must be."""
+    """Return the expected allocation issues of some chargeback rows."""
     groups: dict[tuple[str, ...], list[Record]] = {}
     for row in rows:
         if row["allocation_detail"] in ISSUES:
@@ -139,7 +139,7 @@ def test_allocation_issues(client: Client, everything: Everything) -> None:
 
 
 def test_unknown_values_find_nothing(client: Client, everything: Everything) -> None:
-    """An id or a type that nobody knows is just not found; so is a text that means something elsewhere."""
+    """An unknown id or type finds nothing; so does a text with special characters."""
     for name in ("identity_id", "product_type", "resource_id", "tag_key"):
         for value in ("nobody", "x" * {"tag_key": 63, "resource_id": 512}.get(name, 255)):
             for path in ("chargebacks", "chargebacks/allocation-issues"):
@@ -188,7 +188,7 @@ def test_what_billing_refuses(client: Client, everything: Everything) -> None:
 
 
 def test_dates(client: Client, everything: Everything) -> None:
-    """``{dates: [...]}``: the distinct days with chargebacks, ascending, whatever range is given."""
+    """``{dates: [...]}``: the distinct days with chargebacks, ascending, for any range."""
     answer = client.answer(f"{everything.base}/chargebacks/dates")
     assert answer["dates"] == everything.days
     assert client.answer(f"{everything.base}/chargebacks/dates", end_date="2020-01-01", page_size=1) == answer
@@ -237,19 +237,19 @@ LISTS: list[Callable[[Everything], list[Record]]] = [lambda all_: all_.billing, 
 
 @pytest.mark.extensive
 def test_pages_are_stable(client: Client, everything: Everything) -> None:
-    """The same list, whatever the size of the pages and however often it is read."""
+    """The list is the same for every size of the pages, and each time that it is read."""
     for name, whole in (("billing", everything.billing), ("chargebacks", everything.chargebacks)):
         for size in (97, 1000):
             assert client.all_items(f"{everything.base}/{name}", page_size=size) == whole
 
 
 def test_times_are_utc(everything: Everything) -> None:
-    """Daily lines stand at 00:00 UTC."""
+    """Daily lines are at 00:00 UTC."""
     assert {datetime.fromisoformat(line["timestamp"]).hour for line in everything.billing} == {0}
 
 
 def test_malformed_parts_say_so(client: Client, everything: Everything) -> None:
-    """The sentence of a 404 names what was asked for."""
+    """The sentence of a 404 names the resource that does not exist."""
     assert "abc" in detail_of(client.get(f"{everything.base}/chargebacks/abc"), 404)
 
 
@@ -272,7 +272,7 @@ def test_filters_have_several_values_and_exclude(client: Client, everything: Eve
 
 
 def test_filters_by_environment(client: Client, everything: Everything) -> None:
-    """An empty value stands for costs in no environment."""
+    """An empty value selects costs without an environment."""
     path = f"{everything.base}/chargebacks"
     nowhere = [row for row in everything.chargebacks if "environment_id" not in row["metadata"]]
     assert client.all_items(path, environment_id="") == nowhere

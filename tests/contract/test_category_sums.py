@@ -17,7 +17,7 @@ CATEGORY = f"category:{SEEDED}"
 
 @pytest.fixture(params=["chargebacks", "topic-attributions"])
 def rows(request: pytest.FixtureRequest, everything: Everything) -> tuple[str, list[Record]]:
-    """Where the rows of a dataset are, and all of them."""
+    """Return the path of the rows of a dataset, and all of them."""
     found = everything.chargebacks if request.param == "chargebacks" else everything.topics
     return f"{everything.base}/{request.param}", found
 
@@ -48,7 +48,7 @@ def test_parts_are_the_rows(rows: tuple[str, list[Record]]) -> None:
 
 
 def test_sums_are_those_of_the_parts(client: Client, everything: Everything, rows: tuple[str, list[Record]]) -> None:
-    """What is assigned, by value; with what values hand on, the whole stays."""
+    """The sums of the assigned parts, by value, equal those of the rows; with reallocated cost, the total stays."""
     path, found = rows
     asked = {"group_by": CATEGORY, "time_bucket": "month", **period(everything)}
     answer = client.answer(f"{path}/aggregate", **asked)
@@ -62,7 +62,7 @@ def test_sums_are_those_of_the_parts(client: Client, everything: Everything, row
 
 
 def test_filters_select_parts(client: Client, everything: Everything, rows: tuple[str, list[Record]]) -> None:
-    """A value and all others together are everything; a list has the rows of which some part is meant."""
+    """The sums of a value and of all others add up to the whole; a list has the rows with a part that matches."""
     path, found = rows
     sums = []
     for name in (CATEGORY, f"not.{CATEGORY}"):

@@ -68,7 +68,7 @@ def test_every_get_accepts_the_common_parameters(client: Client, endpoint: Endpo
 
 @pytest.mark.parametrize("endpoint", GETS, ids=lambda endpoint: endpoint.name)
 def test_every_get_refuses_what_is_wrong_with_them(client: Client, endpoint: Endpoint) -> None:
-    """Wrong values, unknown and repeated parameters are answered 400, and all of them are named."""
+    """Invalid, unknown and repeated parameters are answered with 400, and all of them are named."""
     for parameters, named in BAD:
         response = client.get(endpoint.of("acme"), params=dict(endpoint.needed) | parameters)
         assert complaints(response) == named, parameters
@@ -77,7 +77,7 @@ def test_every_get_refuses_what_is_wrong_with_them(client: Client, endpoint: End
 @pytest.mark.extensive
 @pytest.mark.parametrize("name", PAGED)
 def test_pages(client: Client, everything: Everything, name: str) -> None:
-    """Page 1 of 100 unless asked otherwise; sizes 1 to 1000; any page is the same part of the same list."""
+    """The default is page 1 of 100; sizes are 1 to 1000; any page is the same part of the same list."""
     path = f"{everything.base}/{name}"
     default = client.answer(path)
     assert (default["page"], default["page_size"]) == (1, 100)
@@ -94,7 +94,7 @@ def test_pages(client: Client, everything: Everything, name: str) -> None:
 @pytest.mark.parametrize("name", PAGED)
 @pytest.mark.parametrize("page", [10_000, 2**31, 2**63, 10**40])
 def test_pages_past_the_end_are_empty(client: Client, everything: Everything, name: str, page: int) -> None:
-    """However far past the end, the answer is an empty page of the same list."""
+    """However far past the end, the response is an empty page of the same list."""
     answer = client.answer(f"{everything.base}/{name}", page=page, page_size=1000)
     assert answer["items"] == []
     assert answer["page"] == page
@@ -126,7 +126,7 @@ def test_the_default_range_is_the_lookback(client: Client, everything: Everythin
 
 @pytest.mark.parametrize("path", [TENANT.format(tenant_name="acme") + "/billing", "/api/v1/tenants"])
 def test_extreme_dates_and_zones_are_harmless(client: Client, path: str) -> None:
-    """Any date of the calendar may be asked for in any zone."""
+    """Any date of the calendar is valid in any zone."""
     for zone in ("Pacific/Kiritimati", "Etc/GMT+12", "Asia/Kathmandu", "UTC"):
         parameters = {"start_date": "0001-01-01", "end_date": "9999-12-31", "timezone": zone}
         assert client.get(path, params=parameters).status_code == 200

@@ -25,7 +25,7 @@ def open_to_some(deployment: Deployment) -> Iterator[httpx.Client]:
 
 
 def preflight(client: httpx.Client, origin: str, method: str) -> httpx.Response:
-    """What a browser asks before it sends anything else than the plainest request."""
+    """Send the preflight request of a browser."""
     headers = {
         "Origin": origin,
         "Access-Control-Request-Method": method,
@@ -42,7 +42,7 @@ def test_off_by_default(client: Client) -> None:
 
 
 def test_allowed_origins_may_read(open_to_some: httpx.Client) -> None:
-    """The origin is named in every answer, problems included; others are not."""
+    """Every response names the origin, problems included; other origins are not named."""
     for path in ("/health", "/api/v1/tenants", "/api/v1/tenants/nobody/billing", "/nowhere"):
         answer = open_to_some.get(path, headers={"Origin": OURS})
         assert answer.headers["access-control-allow-origin"] == OURS

@@ -1,4 +1,4 @@
-"""Costs are what the lists and the aggregates say, in one answer."""
+"""Costs agree with the lists and the aggregates, in one response."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_every_part(client: Client, everything: Everything) -> None:
 
 
 def test_topics_ignore_what_they_do_not_know(client: Client, everything: Everything) -> None:
-    """And say so; what they know narrows them."""
+    """The response names the filters that topics ignore; other filters apply."""
     path = f"{everything.base}/costs"
     some = {"include": "topics", "identity_id": "sa-1", "not.tag:team": "x", "product_type": "KAFKA_STORAGE"}
     topics = client.answer(path, **some)["topics"]
@@ -134,7 +134,7 @@ def test_topics_ignore_what_they_do_not_know(client: Client, everything: Everyth
 
 
 def test_a_tenant_without_topics_or_days(client: Client) -> None:
-    """There is an answer, with nothing in it."""
+    """The response is complete and empty."""
     answer = client.answer("/api/v1/tenants/plain/costs", include="issues,days,forecast,topics")
     assert (answer["total"]["amount"], answer["topics"], answer["forecast"]) == ("0.00", None, None)
     assert {each["state"] for each in answer["days"]} == {"none"}

@@ -59,7 +59,7 @@ def test_one_total_on_every_page(client: Client, everything: Everything) -> None
 
 
 def test_the_currency_of_the_bill(client: Client, everything: Everything) -> None:
-    """It may be asked for, and converts nothing."""
+    """It is accepted, and converts nothing."""
     path = f"{everything.base}/chargebacks/aggregate"
     assert client.answer(path, currency="USD") == client.answer(path)
 

@@ -1,4 +1,4 @@
-"""Control databases of both kinds give the same answers."""
+"""Control databases of both kinds give the same responses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _VARIES = re.compile(r'"(?:[0-9a-f]{32}|[0-9a-f]{64}|[0-9a-f-]{36}|cbt_\w+)"|\d{
 
 
 def answers(folder: Path, kind: str) -> list[tuple[str, int, str]]:
-    """Ask every example of the documentation, writes included, of a new service over a database of that kind."""
+    """Send every example of the documentation, writes included, to a new service over a database of that kind."""
     folder.mkdir()
     with (
         deployed(folder, ("acme",), kind=kind, clock=FixedClock()) as deployment,
@@ -37,6 +37,6 @@ def answers(folder: Path, kind: str) -> list[tuple[str, int, str]]:
 
 @pytest.mark.drill
 def test_the_answers_do_not_depend_on_the_database(tmp_path: Path, postgresql: str) -> None:
-    """Every documented request, in its order, is answered alike over SQLite and over PostgreSQL."""
+    """Every documented request, in its order, gets the same response over SQLite and over PostgreSQL."""
     expected, found = (answers(tmp_path / kind, kind) for kind in KINDS)
     assert [each for each in zip(expected, found, strict=True) if each[0] != each[1]] == []

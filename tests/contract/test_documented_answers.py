@@ -1,4 +1,4 @@
-"""The answers of ``docs/api.md`` are those of a service, which serves the document that the page is made of."""
+"""The responses in ``docs/api.md`` are those of a service, which serves the document that the page is made of."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_the_service_serves_this_document(client: Client) -> None:
 
 
 def without_rest(value: Any) -> Any:
-    """A documented answer without what stands for the rest of a list."""
+    """Return a documented response without the placeholder for the rest of a list."""
     if isinstance(value, list):
         return [without_rest(each) for each in value if each != REST]
     if isinstance(value, dict):
@@ -34,7 +34,7 @@ def without_rest(value: Any) -> Any:
 
 @pytest.mark.extensive
 def test_documented_answers_are_what_is_answered_now(scratch: Client) -> None:
-    """Each documented request is on the page and succeeds; the documented answer and the one of now are as the
+    """Each documented request is on the page and succeeds; the documented response and the present one are as the
     document describes them."""
     asker, documented = Asker(scratch, "scratch"), sections(PAGE.read_text(encoding="utf-8"))
     for example in EXAMPLES:
@@ -48,7 +48,7 @@ def test_documented_answers_are_what_is_answered_now(scratch: Client) -> None:
 
 
 def check_answer(example: Example, section: str, now: str, status: int) -> None:
-    """The answer on the page and the answer of now are of one kind."""
+    """Check that the response on the page and the present response are of one kind."""
     blocks = re.findall(r"```(?:json|text)\n(.*?)\n```", section, flags=re.DOTALL)
     if not now:
         assert blocks == []

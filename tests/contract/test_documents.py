@@ -21,7 +21,7 @@ from tests.contract.endpoints import BY_NAME, COMMON, ENDPOINTS, TENANT, Endpoin
 from tests.contract.examples import EXAMPLES
 
 STALE = "stale: run `python -m tests.contract.documentation`"
-#: Endpoints whose answers are no JSON and no CSV; a page of their own describes them.
+#: Endpoints whose responses are neither JSON nor CSV; a page of their own describes them.
 ELSEWHERE = {
     "GET /metrics/chargebacks",
     *(f"GET {TENANT}/{name}" for name in ("statement.html", "statement.pdf", "statements.zip", "closings.jsonl")),
@@ -35,7 +35,7 @@ def document() -> dict[str, Any]:
 
 
 def operation_of(document: dict[str, Any], endpoint: Endpoint) -> dict[str, Any]:
-    """What the document says of an endpoint."""
+    """Return the description of an endpoint in the document."""
     operation: dict[str, Any] = document["paths"][endpoint.documented][endpoint.method.lower()]
     return operation
 
@@ -73,7 +73,7 @@ def test_the_browser_page_knows_this_document(document: dict[str, Any]) -> None:
 
 
 def test_every_parameter_is_described(document: dict[str, Any]) -> None:
-    """A person can tell from the document what each parameter and field means."""
+    """The document describes every parameter and every field for people."""
     for endpoint in ENDPOINTS:
         operation = operation_of(document, endpoint)
         for name, _, meaning in [
@@ -116,13 +116,13 @@ def test_every_parameter_is_on_the_page(page: str, endpoint: Endpoint) -> None:
 
 
 def test_the_page_can_be_written_again(document: dict[str, Any], page: str) -> None:
-    """What is not an answer stands on the page as the tool would write it: the page is not stale, nor edited by hand.
-    Answers are compared with those of a service in `test_documented_answers.py`."""
+    """Apart from responses, the page is as the tool would write it: neither stale nor edited by hand. Responses are
+    compared with those of a service in `test_documented_answers.py`."""
     nothing = httpx.Response(200, json={})
     again = page_of(document, nothing, lambda _: nothing)
 
     def prose(text: str) -> str:
-        """The page without its answers."""
+        """Return the page without its responses."""
         return re.sub(
             r"```(json|text)\n.*?\n```|`\d{3} [A-Za-z ]+`:\n|The response has no body: [^\n]*",
             "",
@@ -134,12 +134,12 @@ def test_the_page_can_be_written_again(document: dict[str, Any], page: str) -> N
 
 
 def test_the_page_does_not_change_by_itself(page: str) -> None:
-    """Written a second time, the page is the same: no answer shows the time at which it was written."""
+    """Written a second time, the page is the same: no response shows the time at which it was written."""
     assert steady(page) == page
 
 
 def test_every_subject_has_one_heading(page: str) -> None:
-    """The endpoints of a subject stand together, so that links to headings need no numbers."""
+    """The endpoints of a subject are next to each other, so that links to headings need no numbers."""
     headings = re.findall(r"^## (.+)$", page, flags=re.MULTILINE)
     assert len(headings) == len(set(headings))
 

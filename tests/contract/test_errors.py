@@ -57,7 +57,7 @@ def ask(client: httpx.Client, endpoint: Endpoint, path: str) -> httpx.Response:
 
 @pytest.mark.parametrize("endpoint", OF_TENANTS, ids=lambda endpoint: endpoint.name)
 def test_an_unknown_tenant_is_404(client: Client, endpoint: Endpoint) -> None:
-    """At every endpoint, whatever the name looks like; names are case-sensitive."""
+    """Every endpoint responds with 404, whatever the name looks like; names are case-sensitive."""
     for name in ("nobody", "ACME", "acme%20", "%00", "..%2F..", "a" * 300):
         assert kind_of(ask(client, endpoint, endpoint.of(name)), 404) == "not-found"
 
@@ -109,7 +109,7 @@ def test_head_is_get_without_the_body(client: Client, endpoint: Endpoint) -> Non
         got, head = client.get(asked), client.head(asked)
         assert head.content == b""
         assert head.status_code == got.status_code
-        # A server leaves out of HEAD what only a body that is being made would tell.
+        # Headers that HEAD lacks, because they are known only when the body is made.
         assert {**head.headers, "date": ""} == {**_without(got.headers, "transfer-encoding"), "date": ""}
 
 
@@ -119,7 +119,7 @@ def _without(headers: httpx.Headers, name: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("path", ["/", "/docs", "/docs/swagger-ui.css", "/openapi.json", "/metrics"])
 def test_head_of_pages(client: Client, path: str) -> None:
-    """What is no part of the document answers HEAD too."""
+    """Paths outside the document support HEAD too."""
     head = client.head(path)
     assert (head.status_code, head.content) == (200, b"")
     assert int(head.headers["content-length"]) > 0
@@ -129,7 +129,7 @@ def test_head_of_pages(client: Client, path: str) -> None:
     "endpoint", [endpoint for endpoint in ENDPOINTS if endpoint.method != "GET"], ids=lambda endpoint: endpoint.name
 )
 def test_writes_have_no_query(client: Client, endpoint: Endpoint) -> None:
-    """What belongs into the body is not taken from the query."""
+    """Fields of the body are not read from the query."""
     response = client.request(endpoint.method, endpoint.of("acme"), json=body_of(endpoint), params={"timezone": "UTC"})
     assert kind_of(response, 400) == "invalid-request"
     assert "timezone" in detail_of(response, 400)
@@ -151,12 +151,12 @@ def test_credentials_are_not_looked_at(client: Client) -> None:
         assert client.get("/api/v1/tenants", headers=headers).status_code == 200
 
 
-#: These answer, or know that they cannot, without asking the storage.
+#: Endpoints that respond, or refuse, without reading the storage.
 AT_ONCE = ("/health", "/me", "/pipeline/run", "/metrics/chargebacks")
 
 
 def test_every_endpoint_keeps_the_time_limit(scratch: Client, deployment: Deployment) -> None:
-    """A request that runs longer than ``api.request_timeout_seconds`` is answered 504; ``/health`` never is."""
+    """A request that runs longer than ``api.request_timeout_seconds`` gets 504; ``/health`` never does."""
     with (
         deployment.served(mode="api", request_timeout_seconds=0) as address,
         httpx.Client(base_url=address, timeout=60) as client,
@@ -168,7 +168,7 @@ def test_every_endpoint_keeps_the_time_limit(scratch: Client, deployment: Deploy
 
 
 def test_what_is_too_slow_is_interrupted(own_folder: Path) -> None:
-    """The answer comes with the limit, not with the query; the query does not run on."""
+    """The response comes at the limit, not with the end of the query; the query is cancelled."""
     day, rows = date(2026, 1, 1), 400_000
     row = Share(day, "sa", "1.5").row()
     columns = {field.name: pa.repeat(pa.scalar(row[field.name], field.type), rows) for field in CHARGEBACKS}
@@ -189,7 +189,7 @@ def test_what_is_too_slow_is_interrupted(own_folder: Path) -> None:
 
 
 def is_idle() -> bool:
-    """Whether this process does nothing for a moment."""
+    """Return whether this process does nothing for a moment."""
     before = os.times()
     time.sleep(0.3)
     after = os.times()

@@ -1,4 +1,4 @@
-"""Explanations of chargeback rows over HTTP: each amount can be derived from the answer alone."""
+"""Explanations of chargeback rows over HTTP: each amount can be derived from the response alone."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_rows_of_every_kind(client: Client, everything: Everything) -> None:
 
 
 def test_all_contenders_of_a_line(client: Client, everything: Everything) -> None:
-    """What is told of the contenders is what each of them is charged."""
+    """The amounts of the contenders are those of their rows."""
     row = those(everything.chargebacks, allocation_method="usage_ratio")[0]
     found = explained(client, everything, row)
     line = [each for each in everything.chargebacks if each["metadata"]["line_id"] == found["line_id"]]
@@ -53,7 +53,7 @@ def test_all_contenders_of_a_line(client: Client, everything: Everything) -> Non
 
 
 def test_contenders_are_paged(client: Client, everything: Everything) -> None:
-    """The pages have every contender once, beside the identity that was asked for."""
+    """The pages have every contender once, in addition to the requested identity."""
     row = those(everything.chargebacks, allocation_method="usage_ratio")[-1]
     whole = explained(client, everything, row, page_size=1000)["evidence"]["contenders"]
     for page, each in enumerate(whole, start=1):
@@ -63,7 +63,7 @@ def test_contenders_are_paged(client: Client, everything: Everything) -> None:
 
 
 def test_links_lead_there_and_on(client: Client, everything: Everything) -> None:
-    """The link in a row's metadata explains the row, and the links of the answer lead to the line and its rows."""
+    """The link in a row's metadata explains the row, and the links of the response lead to the line and its rows."""
     listed = f"{everything.base}/chargebacks"
     row = client.answer(listed, page_size=1)["items"][0]
     path = urljoin(listed, row["metadata"]["explain"])
@@ -86,7 +86,7 @@ def test_an_identity_that_gets_nothing(client: Client, everything: Everything) -
 
 
 def test_an_etag_and_an_earlier_instant(client: Client, everything: Everything) -> None:
-    """The answer is not made again while nothing has changed; before the first calculation there is none."""
+    """The response is not computed again while nothing has changed; before the first calculation there is none."""
     path = f"{everything.base}/chargebacks/explain"
     key = key_of(everything.chargebacks[0])
     first = client.get(path, params=key)

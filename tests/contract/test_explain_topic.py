@@ -1,4 +1,4 @@
-"""Explanations of topic rows over HTTP: each amount can be derived from the answer alone."""
+"""Explanations of topic rows over HTTP: each amount can be derived from the response alone."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_topic_that_has_nothing(client: Client, everything: Everything) -> Non
 
 
 def test_links_lead_there_and_on(client: Client, everything: Everything) -> None:
-    """The link in a row's metadata explains the row, and the links of the answer lead to the line and its rows."""
+    """The link in a row's metadata explains the row, and the links of the response lead to the line and its rows."""
     listed = f"{everything.base}/topic-attributions"
     row = client.answer(listed, page_size=1)["items"][0]
     path = urljoin(listed, row["metadata"]["explain"])
@@ -64,7 +64,7 @@ def test_links_lead_there_and_on(client: Client, everything: Everything) -> None
 
 
 def test_contenders_are_paged(client: Client, everything: Everything) -> None:
-    """The pages have every topic once, beside the one that was asked for."""
+    """The pages have every topic once, in addition to the requested one."""
     row = those(everything.topics, attribution_method="bytes_ratio")[-1]
     whole = explained(client, everything, row, page_size=1000)["evidence"]["contenders"]
     for page, each in enumerate(whole, start=1):

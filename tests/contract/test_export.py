@@ -34,7 +34,8 @@ FILTERS = ("identity_id", "product_type", "resource_id", "cost_type")
 
 
 def exported(client: Client, tenant: str = "acme", body: Any = ...) -> list[dict[str, str]]:
-    """The rows of an export as texts; the answer is a file of CSV with lines ended as RFC 4180 wants."""
+    """Return the rows of an export as texts, after checking that it is a file of CSV with lines that end as RFC 4180
+    requires."""
     asked = {} if body is ... else {"json": body}
     response = client.post(f"/api/v1/tenants/{tenant}/export", **asked)
     assert response.status_code == 200, response.text
@@ -64,7 +65,7 @@ def records(content: bytes, form: str) -> list[Record]:
 
 
 def plain(value: Any) -> Any:
-    """A value of such a file as the list has it, whatever its type there."""
+    """Return a value of such a file as the list has it, of whatever type it is there."""
     if isinstance(value, dict):
         return {name: plain(each) for name, each in value.items() if each is not None}
     if isinstance(value, Decimal):
@@ -78,7 +79,7 @@ def stored(row: Record, name: str) -> Any:
 
 
 def expected(rows: list[Record], columns: tuple[str, ...]) -> list[dict[str, str]]:
-    """What the file must have."""
+    """Return the expected contents of the file."""
     return [{name: field(row, name) for name in columns} for row in rows]
 
 
@@ -91,7 +92,7 @@ def test_defaults(client: Client, everything: Everything, body: Any) -> None:
 
 
 def test_every_column(client: Client, everything: Everything) -> None:
-    """All available columns, in the order asked for."""
+    """The file has all available columns in the requested order."""
     backwards = tuple(reversed(COLUMNS))
     rows = exported(client, body={"columns": list(backwards)})
     assert tuple(rows[0]) == backwards

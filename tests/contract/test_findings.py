@@ -43,7 +43,7 @@ def test_what_topics_cost(found: list[Record], everything: Everything) -> None:
 
 
 def test_kinds(found: list[Record], client: Client, everything: Everything) -> None:
-    """A topic that is never read was written; one without traffic was neither. A kind can be asked for alone."""
+    """A topic that is never read was written; one without traffic was neither. A kind can be requested alone."""
     for each in found:
         into, out = (Decimal(each["evidence"][name] or 0) for name in ("bytes_in", "bytes_out"))
         match each["kind"]:
@@ -59,7 +59,7 @@ def test_kinds(found: list[Record], client: Client, everything: Everything) -> N
 
 
 def test_days_that_were_not_measured_prove_nothing(found: list[Record], client: Client, everything: Everything) -> None:
-    """More days are asked for than were measured: nothing is found, however long the topic cost something."""
+    """When a request needs more days than were measured, nothing is found, however long the topic cost something."""
     most = max(each["evidence"]["measured_days"] for each in found)
     assert most < len(everything.days)  # a day of the demo waits for its metrics
     assert client.answer(f"{everything.base}/findings", min_days=most + 1)["items"] == []
@@ -109,6 +109,6 @@ def test_what_is_refused(finding: str, client: Client, everything: Everything) -
 
 
 def test_a_tenant_without_topics(client: Client) -> None:
-    """There is an answer, with nothing in it."""
+    """The response is complete and empty."""
     answer = client.answer("/api/v1/tenants/plain/findings")
     assert (answer["items"], answer["total"]) == ([], 0)

@@ -92,7 +92,7 @@ def test_parquet_has_the_same_values(client: Client, everything: Everything) -> 
 
 
 def test_some_days_and_columns(client: Client, everything: Everything) -> None:
-    """Both ends of a range are included; columns come in the order asked for, cost categories among them."""
+    """Both ends of a range are included; columns come in the requested order, cost categories among them."""
     first, last = everything.days[1], everything.days[2]
     columns = ["x_CostCategoryCostCenter", "ChargePeriodStart"]
     rows = exported(client, everything.base, start_date=first, end_date=last, columns=columns)
@@ -115,12 +115,12 @@ def test_some_days_and_columns(client: Client, everything: Everything) -> None:
     ids=str,
 )
 def test_what_is_refused(client: Client, everything: Everything, body: dict[str, Any], named: list[str]) -> None:
-    """Other time zones, filters, and columns that there are not are answered 400, before anything is sent."""
+    """Other time zones, filters, and unknown columns get a 400 before anything is sent."""
     assert sorted(set(complaints(client.post(f"{everything.base}/export/focus", json=body)))) == named
 
 
 def test_filters_are_refused_with_the_reason(client: Client, everything: Everything) -> None:
-    """The answer says why a part of the bill is not exported."""
+    """The response says why a part of the bill is not exported."""
     response = client.post(f"{everything.base}/export/focus", json={"filters": {}})
     assert "would not sum to the bill" in response.text
 

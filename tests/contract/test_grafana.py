@@ -115,7 +115,7 @@ def test_the_dashboards_are_what_grafana_reads() -> None:
 
 
 def test_the_data_source_is_the_one_of_the_dashboards() -> None:
-    """Its secret comes from the environment, and it may only ask the service."""
+    """Its secret comes from the environment, and it may only send requests to the service."""
     text = (GRAFANA / "provisioning" / "datasources" / "chargeback.yaml").read_text(encoding="utf-8")
     (source,) = yaml.safe_load(text)["datasources"]
     assert (source["type"], source["uid"], source["access"]) == (TYPE, "chargeback", "proxy")
@@ -127,7 +127,7 @@ def test_the_data_source_is_the_one_of_the_dashboards() -> None:
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.stem))
 def test_every_query_finds_rows(client: Client, everything: Everything, file: Path) -> None:
-    """Each is asked as Grafana asks it, over the days of the organisation; the selected columns are there."""
+    """Each query is sent as Grafana sends it, over the days of the organisation; the selected columns exist."""
     values = {
         "tenant": "acme",
         "category": "cost_center",
@@ -160,7 +160,7 @@ def test_every_query_finds_rows(client: Client, everything: Everything, file: Pa
 
 
 def _selected(value: Any, selector: str) -> Any:
-    """What a selector such as ``breakdowns[0].items`` finds; every member that it names must be there."""
+    """Return what a selector such as ``breakdowns[0].items`` finds; every member that it names must exist."""
     for step in filter(None, re.split(r"\.|\[(\d+)\]", selector)):
         value = value[int(step)] if step.isdigit() else value[step]
     return value

@@ -43,7 +43,7 @@ def test_filters_lead_to_the_rows(client: Client, everything: Everything) -> Non
 
 
 def test_a_focus_and_its_path(client: Client, everything: Everything) -> None:
-    """The answer begins at the focus, named by its id or by the end of it, and says what it is in."""
+    """The response begins at the focus, named by its id or the end of its id, and says what contains it."""
     cluster = next(each for each in graph(client, everything)["nodes"] if each["type"] == "kafka_cluster")
     for focus in (cluster["id"], f"r:{cluster['value']}"):
         found = graph(client, everything, focus=focus, depth=0)

@@ -47,14 +47,14 @@ def test_readiness(client: Client) -> None:
 
 
 def test_readiness_in_mode_api(api_only: httpx.Client) -> None:
-    """The mode is told, and nothing else depends on it."""
+    """The response has the mode, and nothing else depends on it."""
     answer = api_only.get("/api/v1/readiness").json()
     assert (answer["mode"], answer["status"]) == ("api", "ready")
 
 
 @pytest.mark.extensive
 def test_readiness_is_remembered_for_two_seconds(client: Client) -> None:
-    """Within two seconds the answer is the same, byte for byte; it is asked anew afterwards without failing."""
+    """Within two seconds the response is the same, byte for byte; afterwards it is computed again without failing."""
     first = client.get("/api/v1/readiness").content
     assert client.get("/api/v1/readiness").content == first
     time.sleep(2.05)
@@ -73,7 +73,7 @@ def test_tenants(client: Client, everything: Everything) -> None:
 
 
 def test_who_am_i(client: Client) -> None:
-    """Where nobody is told apart everybody may do everything with every tenant."""
+    """Where callers are not identified, each may do everything with every tenant."""
     answer = client.answer("/api/v1/me")
     assert (answer["user"], answer["kind"], answer["groups"]) == ("api", "anonymous", [])
     assert [tenant["tenant_name"] for tenant in answer["tenants"]] == ["acme", "plain", "scratch", "wrong"]

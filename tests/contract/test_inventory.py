@@ -21,12 +21,13 @@ def whole(everything: Everything, kind: str) -> list[Record]:
 
 
 def path_of(kind: str, tenant: str = "acme") -> str:
-    """Where their list is."""
+    """Return the path of their list."""
     return f"/api/v1/tenants/{tenant}/{PLURAL[kind]}"
 
 
 def existed(entity: Record, start: datetime, end: datetime) -> bool:
-    """Whether it existed at some moment from ``start`` to ``end`` (exclusive; at ``start`` where they are the same)."""
+    """Return whether it existed at some moment from ``start`` to ``end`` (exclusive; at ``start`` where they are the
+    same)."""
     created = entity["created_at"] and when(entity, "created_at")
     deleted = entity["deleted_at"] and when(entity, "deleted_at")
     begun = created is None or (created <= start if start == end else created < end)
@@ -66,7 +67,7 @@ def test_everybody_and_everything_charged_is_there(everything: Everything) -> No
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_by_type(client: Client, everything: Everything, kind: str) -> None:
-    """``resource_type`` and ``identity_type``; a type nobody knows has nothing."""
+    """``resource_type`` and ``identity_type`` filter; an unknown type has nothing."""
     name = f"{kind}_type"
     for value in {entity[name] for entity in whole(everything, kind)}:
         assert client.all_items(path_of(kind), page_size=9, **{name: value}) == those(
@@ -89,7 +90,7 @@ def test_by_status(client: Client, everything: Everything, status: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_active_at(client: Client, everything: Everything, kind: str) -> None:
-    """What existed at an instant: from its creation on, until its deletion."""
+    """The list has the entities that existed at an instant: from their creation on, until their deletion."""
     entities = whole(everything, kind)
     created = when(sorted(entities, key=lambda entity: entity["created_at"] or "")[-1], "created_at")
     gone = deletion(everything)
@@ -105,7 +106,7 @@ def test_active_at(client: Client, everything: Everything, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_active_in_a_period(client: Client, everything: Everything, kind: str) -> None:
-    """What existed at some moment of a period whose end is exclusive."""
+    """The list has the entities that existed at some moment of a period whose end is exclusive."""
     entities = whole(everything, kind)
     gone = deletion(everything)
     day = timedelta(days=1)
@@ -166,7 +167,7 @@ def test_search(client: Client, everything: Everything, kind: str) -> None:
     ],
 )
 def test_order(client: Client, everything: Everything, kind: str, column: str, order: str | None) -> None:
-    """Every column, both ways, ``asc`` unless asked otherwise; what has no value comes last, ties are by id."""
+    """Every column, both ways, ``asc`` by default; missing values come last, ties are by id."""
     entities = whole(everything, kind)
     valued = sorted(
         [entity for entity in entities if entity[column] is not None], key=lambda entity: entity[f"{kind}_id"]
@@ -233,7 +234,7 @@ def test_by_tag(scratch: Client, kind: str) -> None:
     ],
 )
 def test_what_is_refused(client: Client, kind: str, asked: dict[str, Any], named: list[str]) -> None:
-    """400: half a period, a period with an instant, a value without its key, and whatever is no value at all."""
+    """400: half a period, a period with an instant, a value without its key, and values that are invalid."""
     assert complaints(client.get(path_of(kind), params=asked)) == named
 
 

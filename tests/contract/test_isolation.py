@@ -1,4 +1,4 @@
-"""Every endpoint, asked as another tenant: nobody sees or changes what is not theirs."""
+"""Every endpoint, requested for another tenant: tenants neither see nor change each other's data."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MARK = "only-acme-knows"
 
 @pytest.mark.parametrize("endpoint", READ, ids=lambda endpoint: endpoint.name)
 def test_answers_are_about_the_tenant_of_the_path(client: Client, everything: Everything, endpoint: Endpoint) -> None:
-    """What another tenant is told never names this one, nor its tags."""
+    """Responses about another tenant never name this one, nor its tags."""
     entity = everything.resources[0]["resource_id"]
     path = client.tag_path("acme", "resource", entity)
     assert client.post(path, json={"tag_key": "secret", "tag_value": MARK}).status_code == 201
@@ -59,7 +59,7 @@ WRITES = [endpoint for endpoint in ENDPOINTS if endpoint.method != "GET" and "/t
 
 @pytest.mark.parametrize("endpoint", WRITES, ids=lambda endpoint: endpoint.name)
 def test_writes_change_the_tenant_of_the_path(scratch: Client, everything: Everything, endpoint: Endpoint) -> None:
-    """Whatever is written or removed for one tenant, the tags of the other stay as they are."""
+    """Writes and removals for one tenant leave the tags of the other as they are."""
     entity = everything.resources[0]["resource_id"]
     ours = scratch.tag_path("acme", "resource", entity)
     theirs = scratch.tag_path(OTHER, "resource", entity)

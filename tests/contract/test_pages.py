@@ -1,4 +1,4 @@
-"""What the pages for people ask for: a tenant, its runs, flow, search, topics, views."""
+"""The requests of the pages for people: a tenant, its runs, flow, search, topics, views."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_how_much_of_the_cost_has_a_tag(scratch: Client) -> None:
 
 
 def test_tenants_that_have_nothing(client: Client, api_only: Client) -> None:
-    """A tenant without days and tags has an answer too; without a pipeline nothing can be run."""
+    """A tenant without days and tags has a response too; without a pipeline nothing can be run."""
     answer = client.answer("/api/v1/tenants/plain")
     assert (answer["first_date"], answer["tag_keys"]) == (None, [])
     assert answer["features"]["topics"] is False
@@ -47,7 +47,7 @@ def test_tenants_that_have_nothing(client: Client, api_only: Client) -> None:
 
 
 def test_runs(client: Client, everything: Everything) -> None:
-    """The newest first, as many as asked for."""
+    """The newest runs come first, up to the requested number."""
     answer = client.answer(f"{everything.base}/runs")
     assert len(answer["items"]) >= 2
     ids = [int(run["run_id"]) for run in answer["items"]]
@@ -94,7 +94,7 @@ def test_what_the_flow_refuses(
 
 
 def test_the_search(client: Client, everything: Everything) -> None:
-    """Whatever contains the text, dearest first; a topic has its cluster's id as parent, a tag's value its key as
+    """Matches contain the text, dearest first; a topic has its cluster's id as parent, a tag's value its key as
     type."""
     path = f"{everything.base}/search"
     resource = max(
@@ -141,7 +141,7 @@ def test_the_summary_of_topics(client: Client, everything: Everything) -> None:
 
 
 def test_topics_need_attribution(client: Client) -> None:
-    """Where it is disabled or wrong, the answer says so."""
+    """Where attribution is disabled or misconfigured, the response says so."""
     for tenant in ("plain", "wrong"):
         assert client.get(f"/api/v1/tenants/{tenant}/topics").status_code == 400
 
@@ -189,7 +189,7 @@ def test_what_views_refuse(scratch: Client, body: Record, wrong: list[str]) -> N
     ("name", "amount"), [("chargebacks", "amount"), ("billing", "total_cost"), ("topic-attributions", "amount")]
 )
 def test_lists_as_files(client: Client, everything: Everything, name: str, amount: str) -> None:
-    """By the path or by Accept: the same file, with all rows that match, by whatever filter."""
+    """The path and the Accept header give the same file, with all rows that match, for every filter."""
     path, params = f"{everything.base}/{name}", {"product_category": "KAFKA", "period": "3d"}
     by_path = client.get(f"{path}.csv", params=params)
     by_accept = client.get(path, params=params, headers={"Accept": "text/csv"})
@@ -203,7 +203,7 @@ def test_lists_as_files(client: Client, everything: Everything, name: str, amoun
 
 
 def test_rows_by_amount(client: Client, everything: Everything) -> None:
-    """In both directions, page by page, with names where they are asked for."""
+    """Rows are ordered in both directions, page by page, with names where requested."""
     path = f"{everything.base}/chargebacks"
     dearest = client.all_items(path, sort_by="amount", sort_order="desc", page_size=500)
     amounts = [Decimal(row["amount"]) for row in dearest]
@@ -225,7 +225,7 @@ def test_rows_by_amount(client: Client, everything: Everything) -> None:
 
 
 def test_bulk_previews_and_removals(scratch: Client) -> None:
-    """A dry run tells what would change and changes nothing; many tags go at once, and are counted."""
+    """A dry run reports what would change and changes nothing; many tags are removed at once, and are counted."""
     base = "/api/v1/tenants/scratch/tags"
     place = {"entity_type": "identity", "entity_id": "UNALLOCATED", "tag_key": "team"}
     tag = place | {"tag_value": "a"}

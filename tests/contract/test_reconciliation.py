@@ -1,4 +1,4 @@
-"""The bill beside what was charged for it, over HTTP: the same sum as the lists and the aggregate, in every group."""
+"""Bill and charges side by side over HTTP: the same sums as the lists and the aggregate, in every group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Revisions of days, and answers as of an earlier instant."""
+"""Revisions of days, and responses as of an earlier instant."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ FAR_AHEAD = "2100-01-01T00:00:00Z"
 
 @pytest.mark.parametrize("name", ["chargebacks", "billing", "topic-attributions"])
 def test_lists_as_of_an_instant(client: Client, everything: Everything, name: str) -> None:
-    """After the last calculation everything is as it is; before the first one there is nothing. What explains a row
-    is asked as of the same instant."""
+    """As of an instant after the last calculation, everything is as it is now; before the first one there is nothing. A
+    row is explained as of the same instant."""
     path = f"{everything.base}/{name}"
     then = client.all_items(path, as_of=FAR_AHEAD)
     for row in then:

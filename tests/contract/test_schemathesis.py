@@ -1,4 +1,4 @@
-"""The OpenAPI document is true: what it allows is answered as it says, what it does not allow is refused.
+"""The OpenAPI document is true: requests that it allows get the described responses, others are refused.
 
 The whole of it, over the demo: ``schemathesis --config-file tests/contract/schemathesis.toml run
 http://127.0.0.1:8080/openapi.json``.
@@ -44,11 +44,12 @@ def test_schemathesis_finds_nothing(
         assert _asked(address, tmp_path, phases, examples=2) > enough
 
 
-# The twin tests of scopes ask every endpoint in every run; this one finds what they do not think of.
+# The twin tests of scopes send requests to every endpoint in every run; this test finds requests that those do not
+# contain.
 @pytest.mark.drill
 @pytest.mark.parametrize("kind", ["identity", "category"])
 def test_schemathesis_finds_nothing_outside(scratch: Client, deployment: Deployment, tmp_path: Path, kind: str) -> None:
-    """Under a narrow scope no answer to anything that the document allows, or does not, has an id from outside."""
+    """Under a narrow scope no response to any request, allowed by the document or not, has an id from outside."""
     rows = Everything(scratch, "scratch").chargebacks
     identity = typical([row for row in rows if row["identity_id"] != "UNALLOCATED"], "identity_id")
     filters = {"identity_id": identity} if kind == "identity" else {"category:cost_center": "payments"}
@@ -68,7 +69,7 @@ def test_schemathesis_finds_nothing_outside(scratch: Client, deployment: Deploym
 
 
 def _asked(address: str, folder: Path, phases: str, *, examples: int, outside: Path | None = None) -> int:
-    """How many requests schemathesis makes, none of which is answered wrongly."""
+    """Return how many requests schemathesis makes; each must pass."""
     config = (ROOT / "tests/contract/schemathesis.toml").read_text(encoding="utf-8")
     changed = folder / "schemathesis.toml"
     changed.write_text(config.replace('tenant_name = "acme"', 'tenant_name = "scratch"'), encoding="utf-8")

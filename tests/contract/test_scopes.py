@@ -1,4 +1,4 @@
-"""A caller with a scope: no endpoint tells of anything outside, and everything within is as filters would choose it."""
+"""A caller with a scope: no response contains anything outside, and everything within is as filters would select it."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def scoped(request: pytest.FixtureRequest, scopes: dict[str, Scoped]) -> Scoped:
 
 @pytest.fixture(scope="session")
 def all_seen(client: Client, scopes: dict[str, Scoped]) -> dict[str, Seen]:
-    """What each of them sees."""
+    """Return what each of them sees."""
     return {name: Seen(client, "acme", each) for name, each in scopes.items()}
 
 
 @pytest.fixture
 def seen(scoped: Scoped, all_seen: dict[str, Seen]) -> Seen:
-    """What the scope sees."""
+    """Return what the scope sees."""
     found = all_seen[scoped.name]
     assert found.chargebacks
     assert found.outside
@@ -98,7 +98,7 @@ def _asked(endpoint: Endpoint, seen: Seen) -> dict[str, Any]:
 def test_no_answer_tells_of_the_outside(callers: Client, scoped: Scoped, seen: Seen, endpoint: Endpoint) -> None:
     """No id and no name of anything that occurs in no visible row, at any endpoint that reads."""
     answer = callers.request(**_asked(endpoint, seen), headers=asked_by(scoped.name))
-    # A budget of everything, and a note of who sees everything, are not there for whoever sees a part of it.
+    # A budget of the whole bill, and a note of a caller who sees all of it, do not exist for a caller who sees a part.
     missing = ("topic-attributions/explain" in endpoint.path and not seen.topics) or any(
         each in endpoint.path for each in ("{budget_id}", "{note_id}")
     )
@@ -107,13 +107,13 @@ def test_no_answer_tells_of_the_outside(callers: Client, scoped: Scoped, seen: S
 
 
 def test_the_search_for_outside_ids_finds_them(client: Client, seen: Seen) -> None:
-    """Without a scope, the same endpoints tell of the outside: the test above would notice."""
+    """Without a scope, the responses of the same endpoints contain outside ids: the test above would notice."""
     for name in (f"GET {TENANT}/chargebacks", f"GET {TENANT}/identities", f"GET {TENANT}/resources.csv"):
         assert seen.told(client.request(**_asked(BY_NAME[name], seen)).text), name
 
 
 def test_rows_and_sums_are_those_of_the_filters(client: Client, callers: Client, scoped: Scoped, seen: Seen) -> None:
-    """What a scope answers is what anybody else gets who filters so."""
+    """Rows and sums within a scope are those that an unscoped caller gets with the same filters."""
     by = asked_by(scoped.name)
     callers.headers.update(by)
     rows = callers.all_items(f"{ACME}/chargebacks")
@@ -181,7 +181,7 @@ def test_what_is_outside_is_not_there(everything: Everything, callers: Client, s
 
 
 def test_tags_of_visible_entities(client: Client, callers: Client, scoped: Scoped, seen: Seen) -> None:
-    """Who may tag does so within the scope, under the own name, and is told of no other tags."""
+    """A caller with the right to tag does so within the scope, under its own name, and sees no other tags."""
     callers.headers.update(asked_by(scoped.name))
     identity = sorted(seen.identities - {"UNALLOCATED"})[0]
     mine = client.tag_path("acme", "identity", identity)
@@ -214,7 +214,8 @@ def test_an_empty_scope_sees_nothing(callers: Client) -> None:
 
 @pytest.mark.extensive
 def test_answers_are_kept_for_each_scope(callers: Client, scoped: Scoped) -> None:
-    """An ETag of somebody who sees more is none of this caller's, and a kept answer is for the same scope."""
+    """The ETag of a caller who sees more is not valid for this one, and a cached response is for the same scope
+    only."""
     for path in ("chargebacks/aggregate", "costs", "series", "resources", "search?q=a", "flow"):
         whole = callers.get(f"{ACME}/{path}", headers=asked_by("whole"))
         mine = callers.get(f"{ACME}/{path}", headers=asked_by(scoped.name) | {"If-None-Match": whole.headers["etag"]})
@@ -225,7 +226,7 @@ def test_answers_are_kept_for_each_scope(callers: Client, scoped: Scoped) -> Non
 
 
 def test_notes_are_those_of_the_scope(callers: Client, scoped: Scoped) -> None:
-    """Callers with a scope have the notes that were written within it; those who see the whole have all of them."""
+    """Callers with a scope see the notes that were written within it; those who see the whole bill see all of them."""
     day = {"start_date": "2026-01-01", "end_date": "2026-01-01"}
     note = {**day, "text": "Load test", "created_by": "somebody else"}
     others = callers.post(f"{ACME}/notes", json=note, headers=asked_by("whole")).json()
@@ -260,13 +261,13 @@ def test_restatements_are_about_the_whole_bill(callers: Client, scoped: Scoped) 
 
 
 def test_views_are_those_of_the_caller(callers: Client, scoped: Scoped) -> None:
-    """A caller with a scope has views of his own; who sees the whole has all of them."""
+    """A caller with a scope has views of its own; a caller who sees the whole bill has all of them."""
     view = {"name": f"View of {scoped.name}", "page": "costs", "query": "", "created_by": "somebody else"}
     others = callers.post(f"{ACME}/views", json=view | {"name": "Others"}, headers=asked_by("whole")).json()
     mine = callers.post(f"{ACME}/views", json=view, headers=asked_by(scoped.name)).json()
     try:
         assert (others["created_by"], mine["created_by"]) == ("whole", scoped.name)
-        # A name that others use is free: a refusal would tell that they use it.
+        # A name that others use is free: refusing it would reveal that they use it.
         same = callers.post(f"{ACME}/views", json=view | {"name": "Others"}, headers=asked_by(scoped.name))
         assert same.status_code == 201
         again = callers.post(f"{ACME}/views", json=view | {"name": "Others"}, headers=asked_by(scoped.name))

@@ -14,7 +14,7 @@ from tests.contract.records import Client, Everything, shown
 
 
 def series(client: Client, everything: Everything, **asked: Any) -> Any:
-    """The answer, with its numbers as they were sent."""
+    """Return the response with its numbers as they were sent."""
     path = f"{everything.base}/series"
     return parse_json(client.get(path, params=asked).content)
 

@@ -34,7 +34,7 @@ def ended(client: Client, **asked: object) -> Any:
 
 @pytest.mark.extensive
 def test_who_would_pay_what(client: Client) -> None:
-    """What is charged instead adds up to the same; the same question is not calculated twice."""
+    """The simulated charges have the same sum; the same request is not calculated twice."""
     found = ended(client, policies=EVENLY)
     assert (found["state"], found["error"], found["done"], found["days"]) == ("done", None, 2, 2)
     answer = found["answer"]
@@ -61,7 +61,7 @@ def test_who_would_pay_what(client: Client) -> None:
 
 @pytest.mark.extensive
 def test_other_tags_and_cost_categories(client: Client) -> None:
-    """They move costs between groups, beside what policies move; nothing is lost, and nothing is stored."""
+    """They move costs between groups, in addition to what policies move; nothing is lost, and nothing is stored."""
     charged = client.answer(
         f"{BASE.removesuffix('/simulations')}/chargebacks/aggregate", **DAYS, group_by="identity_id"
     )
@@ -85,7 +85,7 @@ def test_other_tags_and_cost_categories(client: Client) -> None:
 
 @pytest.mark.extensive
 def test_some_of_the_policies_alone(client: Client) -> None:
-    """What is not isolated stays as it is in force; examples explain a line as it is and as it would be."""
+    """Policies outside the selection stay in force; examples explain a line as it is and as it would be."""
     policies = EVENLY | {"KAFKA_NETWORK_READ": {"portions": [{"share": "1", "try": ["even(period)"]}]}}
     found = ended(client, policies=policies, isolate=["KAFKA_NUM_CKUS"])["answer"]
     assert [each["product_type"] for each in found["policies"]] == ["KAFKA_NUM_CKUS"]
@@ -129,7 +129,7 @@ def test_what_has_no_evidence(client: Client) -> None:
     ],
 )
 def test_what_cannot_be_tried(client: Client, asked: dict[str, object], named: list[str]) -> None:
-    """Every mistake is told at once, and nothing is started."""
+    """All mistakes are reported at once, and nothing is started."""
     before = client.answer(BASE)["total"]
     told = {re.split(r"[\[.:]", each)[0] for each in complaints(client.post(BASE, json=DAYS | asked))}
     assert told == set(named)

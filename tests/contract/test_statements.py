@@ -1,4 +1,4 @@
-"""Statements over HTTP: they are the bill, in every form, and within the scope of whoever asks."""
+"""Statements over HTTP: they sum to the bill, in every form, and have the scope of the caller."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_statement_says_what_finance_needs(client: Client, month: str) -> None
 
 
 def test_costs_per_unit_are_those_of_the_month(client: Client, everything: Everything, month: str) -> None:
-    """A statement has the unit costs that the question for them answers; what was not used has none."""
+    """A statement has the same unit costs as the endpoint for them; what was not used has none."""
     expected: dict[str, dict[str, Any]] = {}
     for per in ("gib_in", "gib_out"):
         asked = {"period": month, "per": per, "group_by": "identity_id", "limit": 1000}
@@ -271,14 +271,14 @@ def test_files_need_the_right_to_export(callers: Client, month: str) -> None:
 
 
 def replying(client: Client, month: str, said: str, **body: str) -> httpx.Response:
-    """The answer to a reply about the statement of payments."""
+    """Reply to the statement of payments and return the response."""
     asked = {"period": month, **PAYMENTS}
     return client.post(f"/api/v1/tenants/acme/statement/{said}", params=asked, json=body)
 
 
 @pytest.mark.extensive
 def test_recipients_reply(client: Client, month: str) -> None:
-    """They dispute and acknowledge; the last one counts, all are shown, and the statement is another answer then."""
+    """Recipients dispute and acknowledge; the last reply counts, all are shown, and the statement's ETag changes."""
     asked = {"period": month, **PAYMENTS}
     before = client.get("/api/v1/tenants/acme/statement", params=asked)
     number = before.json()["number"]
@@ -304,8 +304,8 @@ def test_recipients_reply(client: Client, month: str) -> None:
 
 @pytest.mark.extensive
 def test_replies_that_are_refused(client: Client, callers: Client, month: str) -> None:
-    """Without a note, to an earlier number, to a statement that is not there or not visible, and to one that is visible
-    in part; whoever sees all of it may reply."""
+    """Replies without a note, to an earlier number, or to a statement that does not exist, is not visible, or is
+    visible in part are refused; a caller who sees all of the statement may reply."""
     assert complaints(replying(client, month, "dispute")) == ["note"]
     late = replying(client, month, "dispute", note="x", number="CB-acme-earlier-r0")
     assert (late.status_code, "read it again" in late.json()["detail"]) == (409, True)

@@ -1,4 +1,4 @@
-"""One sum, however it is asked for: the bill, the rows, every aggregate, the file and the topics' bill agree."""
+"""The bill, the rows, every aggregate, the file and the topics' bill have one sum."""
 
 from __future__ import annotations
 

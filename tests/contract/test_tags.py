@@ -46,14 +46,14 @@ def put_tags(client: Client, *tags: tuple[str, str, str, str], **more: Any) -> R
 
 
 def counts(created: int = 0, updated: int = 0, skipped: int = 0) -> Record:
-    """What a bulk write answers."""
+    """Return the counts of a bulk write."""
     return {"created_count": created, "updated_count": updated, "skipped_count": skipped}
 
 
 @pytest.mark.parametrize("entity_type", ["resource", "identity"])
 @pytest.mark.parametrize("entity_id", IDS)
 def test_the_life_of_a_tag(scratch: Client, entity_type: str, entity_id: str) -> None:
-    """Created, listed, changed by PUT and PATCH, deleted; whatever signs the id of the entity has."""
+    """Tags are created, listed, changed by PUT and PATCH, and deleted, with any characters in the entity's id."""
     path = scratch.tag_path("scratch", entity_type, entity_id)
     created = scratch.post(path, json={"tag_key": "team", "tag_value": "paÿments", "created_by": "alice"})
     assert created.status_code == 201, created.text
@@ -85,14 +85,14 @@ def test_the_life_of_a_tag(scratch: Client, entity_type: str, entity_id: str) ->
 
 
 def test_slashes_need_not_be_encoded(scratch: Client) -> None:
-    """An id with slashes may stand in the path as it is."""
+    """An id with slashes may be in the path as it is."""
     path = f"{BASE}/entities/resource/crn:/a/b/tags"
     assert scratch.post(path, json={"tag_key": "k", "tag_value": "v"}).json()["entity_id"] == "crn:/a/b"
     assert scratch.answer(scratch.tag_path("scratch", "resource", "crn:/a/b"))[0]["tag_value"] == "v"
 
 
 def test_a_key_is_unique_per_entity(scratch: Client) -> None:
-    """409 for a second one on the same entity, whatever its value; other entities and keys are free."""
+    """A second tag on the same entity gets 409, whatever its value; other entities and keys are free."""
     body = {"tag_key": "team", "tag_value": "a"}
     path = scratch.tag_path("scratch", "resource", "r")
     assert scratch.post(path, json=body).status_code == 201
@@ -105,7 +105,7 @@ def test_a_key_is_unique_per_entity(scratch: Client) -> None:
 
 
 def test_created_by_has_a_default(scratch: Client) -> None:
-    """``created_by`` is ``api`` where nobody is named."""
+    """``created_by`` is ``api`` for a caller without an identity."""
     path = scratch.tag_path("scratch", "resource", "r")
     assert scratch.post(path, json={"tag_key": "k", "tag_value": "v"}).json()["created_by"] == "api"
 
@@ -200,7 +200,7 @@ def test_what_the_list_of_tags_refuses(client: Client) -> None:
 
 
 def test_keys_and_values_in_use(scratch: Client) -> None:
-    """An addition: what keys there are, and what values of one; ``q`` is a part of the value in whatever case."""
+    """An addition to the contract: the keys in use, and the values of one; ``q`` is a part of the value in any case."""
     put_tags(
         scratch,
         ("resource", "a", "team", "Payments"),
@@ -317,7 +317,8 @@ def test_what_bulk_by_filter_refuses(client: Client, body: Any, named: list[str]
 
 @pytest.fixture
 def tagged(scratch: Client, rows: list[Record]) -> Callable[[Record], str | None]:
-    """Two resources and two identities have a ``team``; the answer resolves it for a row, the identity winning."""
+    """Two resources and two identities have a ``team``; the response resolves it for a row, where the identity has
+    priority."""
     resources = sorted({row["resource_id"] for row in rows})[:3]
     identities = sorted({row["identity_id"] for row in those(rows, resource_id=resources[0])} | {"UNALLOCATED"})[:2]
     of_resource = dict(zip(resources, ("red", "blue", "UNTAGGED?"), strict=False))

@@ -35,12 +35,12 @@ ZONES = ("UTC", "America/Denver", "Asia/Kathmandu")
 
 @pytest.fixture
 def path(everything: Everything) -> str:
-    """Where topic rows are."""
+    """Return the path of topic rows."""
     return f"{everything.base}/topic-attributions"
 
 
 def summed(rows: list[Record], by: tuple[str, ...], unit: str, zone: str) -> Record:
-    """What the aggregate of some rows must be."""
+    """Return the expected aggregate of some rows."""
     groups: dict[tuple[Any, ...], list[Record]] = {}
     for row in rows:
         time = bucket(when(row).astimezone(ZoneInfo(zone)), unit)
@@ -96,7 +96,7 @@ def test_filters(client: Client, everything: Everything, path: str, filters: tup
 
 @pytest.mark.parametrize("method", ["bytes_ratio", "retained_bytes_ratio", "even_split", "ATTRIBUTION_FAILED"])
 def test_every_method(client: Client, everything: Everything, path: str, method: str) -> None:
-    """Every value that a row can have may be asked for."""
+    """Every value that a row can have is a valid filter."""
     assert client.all_items(path, attribution_method=method) == those(everything.topics, attribution_method=method)
 
 
@@ -248,5 +248,5 @@ def total_of(text: str) -> Any:
 
 
 def test_times_are_instants(everything: Everything) -> None:
-    """Daily rows stand at 00:00 UTC."""
+    """Daily rows are at 00:00 UTC."""
     assert {datetime.fromisoformat(row["timestamp"]).hour for row in everything.topics} == {0}

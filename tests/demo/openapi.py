@@ -1,4 +1,4 @@
-"""The provider's own OpenAPI documents, to check the demo organisation's answers against.
+"""The provider's own OpenAPI documents, to check the demo organisation's responses against.
 
 They are not part of this repository: they are looked for in ``../shared/confluent-openapi`` or in the folder that
 ``CHARGEBACK_PROVIDER_OPENAPI`` names.
@@ -19,7 +19,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 
 def folder() -> Path:
-    """Where the documents are; skips the test, saying why, where they are not."""
+    """Return the folder of the documents; skip the test, with the reason, if there is none."""
     found = Path(os.environ.get("CHARGEBACK_PROVIDER_OPENAPI", _ROOT.parent / "shared" / "confluent-openapi"))
     if not found.is_dir():
         pytest.skip(f"the provider's OpenAPI documents are not in {found} (set CHARGEBACK_PROVIDER_OPENAPI)")
@@ -35,7 +35,7 @@ def _document(path: Path) -> dict[str, Any]:
 
 
 def validator(document: str, path: str, status: int = 200) -> Draft202012Validator:
-    """A validator for the answers of ``GET path``."""
+    """Return a validator for the responses of ``GET path``."""
     whole = _document(folder() / document)
     response = whole["paths"][path]["get"]["responses"][str(status)]
     if "$ref" in response:

@@ -63,7 +63,8 @@ def test_limits_are_told_in_relative_seconds(organisation: Organisation) -> None
 
 @pytest.mark.parametrize("status", [401, 403, 404, 429, 500])
 def test_laid_statuses_come_and_go(server: DemoServer, client: httpx.Client, status: int) -> None:
-    """A laid status hits as often as told, with Retry-After when given; then the endpoint answers again."""
+    """A configured status occurs the given number of times, with Retry-After when given; then the endpoint works
+    again."""
     server.faults.add("/iam", Fault(status=status, times=2, retry_after=7))
     answers = [client.get(USERS) for _ in range(3)]
     assert [answer.status_code for answer in answers] == [status, status, 200]
@@ -86,7 +87,7 @@ def test_bodies_can_be_spoilt(server: DemoServer, client: httpx.Client) -> None:
 
 
 def test_connections_can_be_reset(server: DemoServer, client: httpx.Client) -> None:
-    """A reset connection is a transport error; the next request is answered."""
+    """A reset connection is a transport error; the next request succeeds."""
     server.faults.add(USERS, Fault(kind="reset"))
     with pytest.raises(httpx.TransportError):
         client.get(USERS)
@@ -94,7 +95,7 @@ def test_connections_can_be_reset(server: DemoServer, client: httpx.Client) -> N
 
 
 def test_answers_can_be_late_and_slow(server: DemoServer, client: httpx.Client) -> None:
-    """A delay holds an answer back; a slow drip sends it whole, in pieces."""
+    """A delay holds a response back; a slow drip sends it whole, in pieces."""
     expected = client.get(USERS).json()["data"]
     server.faults.add(USERS, Fault(delay=0.2))
     begun = time.monotonic()
@@ -105,7 +106,7 @@ def test_answers_can_be_late_and_slow(server: DemoServer, client: httpx.Client) 
 
 
 def test_a_slow_drip_ends_with_the_server(organisation: Organisation) -> None:
-    """A server that stops does not wait for its slow answers."""
+    """A server that stops does not wait for its slow responses."""
     with DemoServer(organisation) as server:
         server.faults.add(USERS, Fault(kind="slow_drip", delay=60))
         auth, url = (server.key, server.secret), server.url + USERS

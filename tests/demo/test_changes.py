@@ -1,4 +1,4 @@
-"""What may change while the organisation is served."""
+"""Changes while the organisation is served."""
 
 from __future__ import annotations
 

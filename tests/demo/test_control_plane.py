@@ -41,7 +41,7 @@ def test_costs_are_the_truth(client: httpx.Client, organisation: Organisation) -
 
 
 def test_costs_do_not_depend_on_the_window(client: httpx.Client, organisation: Organisation) -> None:
-    """A day asked for alone has the rows it has in a longer window, and in any page size."""
+    """A day requested alone has the rows that it has in a longer window, and in any page size."""
     first = organisation.spec.first_day
     whole = client.get(COSTS, params=_window(first, first + timedelta(days=10))).json()["data"]
     day = first + timedelta(days=6)
@@ -71,14 +71,14 @@ def test_costs_need_two_dates(client: httpx.Client, query: dict[str, str]) -> No
 
 
 def test_a_month_and_a_year_are_allowed(client: httpx.Client) -> None:
-    """31 days at once, and a start 365 days ago, are answered; days before the organisation are empty."""
+    """31 days at once, and a start 365 days ago, are valid; days before the organisation are empty."""
     start = TODAY - timedelta(days=365)
     answer = client.get(COSTS, params=_window(start, start + timedelta(days=31)))
     assert (answer.status_code, answer.json()["data"]) == (200, [])
 
 
 def test_key_filters_are_served(client: httpx.Client, organisation: Organisation) -> None:
-    """Keys can be asked for by owner and by resource; pages give each listed key once."""
+    """Keys can be filtered by owner and by resource; pages give each listed key once."""
     listed = organisation.listed(organisation.inventory.api_keys)
     assert sorted(str(key["id"]) for key in _all(client, "/iam/v2/api-keys", {})) == sorted(key.id for key in listed)
     chosen = listed[0]
@@ -137,7 +137,7 @@ def test_statements_of_others_are_not_found(server: DemoServer, organisation: Or
 
 
 def test_connect_refuses_unknown_expansions(client: httpx.Client, organisation: Organisation) -> None:
-    """An expansion nobody knows is 400; asked for one, only that one comes."""
+    """An unknown expansion is 400; a request for one gets only that one."""
     connector = organisation.inventory.connectors[0]
     place = f"/connect/v1/environments/{connector.environment}/clusters/{connector.cluster}/connectors"
     assert client.get(place, params={"expand": "colour"}).status_code == 400

@@ -1,4 +1,4 @@
-"""Which fault hits which request."""
+"""The requests that a fault affects."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def test_a_bucket_empties_and_fills_again() -> None:
 
 
 def test_credentials_do_not_share_a_bucket() -> None:
-    """One key's requests do not limit another's; a passing answer says what remains, without Retry-After."""
+    """One key's requests do not limit another's; a successful response has the remaining number, without
+    Retry-After."""
     limiter = RateLimiter(1, 1, clock=lambda: 0.0)
     assert limiter.take("a")[0]
     assert limiter.take("b") == (

@@ -26,7 +26,7 @@ def test_connectors_tell_their_owner_in_all_ways() -> None:
 
 
 def test_statements_have_owners_of_all_kinds() -> None:
-    """Service accounts, users, pools, one that does not tell, and one that only the metrics know."""
+    """Owners are service accounts, users, pools, one that is not disclosed, and one that only the metrics know."""
     usual = Organisation.generate(DemoSpec(today=date(2026, 11, 20)))
     statements = usual.inventory.statements
     kinds = {str(item.principal).partition("-")[0] for item in statements}

@@ -67,7 +67,7 @@ def test_the_export_adds_up_to_the_usage(organisation: Organisation) -> None:
 
 
 def test_every_metric_has_series_and_unknown_ones_have_none(organisation: Organisation) -> None:
-    """All metrics have series on an ordinary day; a metric nobody knows has none."""
+    """All metrics have series on an ordinary day; an unknown metric has none."""
     assert all(organisation.series(metric, DAY) for metric in METRICS)
     assert organisation.series("nothing", DAY) == []
 

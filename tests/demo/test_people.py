@@ -1,4 +1,4 @@
-"""People: who is there, who leaves, who comes."""
+"""People of the demo: accounts that come and go, and their teams."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def test_ids_are_unique(organisation: Organisation) -> None:
 
 
 def test_some_have_no_team() -> None:
-    """A name that begins with a team tells the team; other names get one by chance; the same seed, the same teams."""
+    """A name that begins with a team belongs to it; other names get a team by chance; the same seed gives the same
+    teams."""
     names = {f"sa-{number}": f"{TEAMS[number % len(TEAMS)]}-api-{number:03d}" for number in range(60)}
     teams = {who: team_of(7, who, name) for who, name in names.items()}
     assert 0 < sum(team is None for team in teams.values()) < 20

@@ -86,7 +86,7 @@ def _end(day: date) -> Decimal:
     ],
 )
 def test_instant_queries_equal_a_real_prometheus(addresses: tuple[str, str], query: str) -> None:
-    """What the service asks at the end of a day gives the same series and numbers as a real Prometheus."""
+    """The service's queries at the end of a day give the same series and numbers as a real Prometheus."""
     assert _equal(addresses, "query", {"query": query, "time": str(_end(FIRST))}) > 0
 
 
@@ -100,7 +100,7 @@ def test_range_queries_equal_a_real_prometheus(addresses: tuple[str, str], lengt
 
 
 def test_windows_of_a_day_add_up_to_the_truth(addresses: tuple[str, str], organisation: Organisation) -> None:
-    """A real Prometheus, asked at the end of the day minus a millisecond, gives exactly the totals we know."""
+    """A real Prometheus, queried at the end of the day minus a millisecond, gives exactly the known totals."""
     metric = "confluent_kafka_server_request_bytes"
     query = f"sum_over_time({metric}[1d])"
     found = _answer(addresses[0], "query", {"query": query, "time": str(_end(FIRST))})
@@ -136,7 +136,7 @@ def test_matchers_equal_a_real_prometheus(addresses: tuple[str, str], organisati
 def test_bad_requests_fail_like_a_real_prometheus(
     addresses: tuple[str, str], path: str, parameters: dict[str, str]
 ) -> None:
-    """What a real Prometheus refuses is refused with the same status and kind of error."""
+    """Requests that a real Prometheus refuses are refused with the same status and kind of error."""
     answers = [httpx.get(f"{url}/api/v1/{path}", params=parameters) for url in addresses]
     assert [answer.status_code for answer in answers] == [400, 400]
     assert [answer.json()["errorType"] for answer in answers] == ["bad_data", "bad_data"]
@@ -145,7 +145,7 @@ def test_bad_requests_fail_like_a_real_prometheus(
 
 @pytest.mark.parametrize("points", ["11000", "11001"])
 def test_eleven_thousand_points_are_the_limit(addresses: tuple[str, str], points: str) -> None:
-    """11,000 steps are answered, one more is refused, as by a real Prometheus."""
+    """11,000 steps are allowed, one more is refused, as by a real Prometheus."""
     parameters = {"query": "nothing", "start": "0", "end": points, "step": "1"}
     statuses = [httpx.get(f"{url}/api/v1/query_range", params=parameters).status_code for url in addresses]
     assert statuses == ([200, 200] if points == "11000" else [400, 400])
@@ -176,7 +176,7 @@ def test_a_range_is_open_to_the_left(organisation: Organisation) -> None:
 
 @pytest.mark.usefixtures("process")
 def test_too_many_samples_are_refused_like_a_real_prometheus(organisation: Organisation) -> None:
-    """Past the same sample limit both answer 422, so that a client can ask for less; below it both answer."""
+    """Past the same sample limit both respond with 422, so that a client can request less; below it both succeed."""
     options = ServerOptions(prometheus_max_samples=2000)
     samples = organisation.openmetrics([FIRST, SECOND], ["confluent_kafka_server_request_bytes"])
     limited = RealPrometheus(samples, arguments=("--query.max-samples=2000",))
@@ -202,7 +202,7 @@ def test_credentials_are_asked_for_when_configured(organisation: Organisation) -
 
 @pytest.mark.usefixtures("process")
 def test_a_real_prometheus_can_ask_for_credentials() -> None:
-    """The real server of the tests answers 401 without, and 200 with its user and password."""
+    """The real server of the tests responds with 401 without, and 200 with its user and password."""
     spec = DemoSpec(today=date(2026, 11, 20), size="small", days=12)
     lines = Organisation.generate(spec).openmetrics([FIRST], ["confluent_kafka_server_retained_bytes"])
     with RealPrometheus("".join(lines), basic_auth=True) as real:
@@ -246,7 +246,7 @@ def test_metrics_of_a_day_can_come_late(organisation: Organisation, monkeypatch:
     with DemoServer(organisation, options=options) as server:
 
         def answers() -> list[bool]:
-            """Whether a query up to each midnight is complete."""
+            """Return whether a query up to each midnight is complete."""
             url = server.prometheus_url + "/api/v1/query"
             found = [httpx.get(url, params={"query": "up", "time": each}).json() for each in midnights]
             return ["warnings" not in each for each in found]
@@ -303,7 +303,7 @@ def test_numbers_are_queries() -> None:
     ],
 )
 def test_anything_else_is_refused_by_name(query: str, named: str) -> None:
-    """What is not understood is named in a 400."""
+    """A 400 names the part of a query that is not supported."""
     with pytest.raises(SourceRejected, match=named) as caught:
         parse(query)
     assert caught.value.status == 400

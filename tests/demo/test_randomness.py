@@ -14,7 +14,7 @@ def test_streams_depend_on_their_names_alone() -> None:
 
 
 def test_ids_are_given_once() -> None:
-    """An id maker never repeats itself, whatever the prefix."""
+    """An id maker never repeats itself, with any prefix."""
     maker = IdMaker(1)
     made = [maker.make("x-", 2) for _ in range(500)]
     assert len(set(made)) == 500

@@ -58,7 +58,7 @@ def test_the_end_is_told_in_three_ways(last_next: Any, expected: dict[str, str |
     [{"page_size": "0"}, {"page_size": "101"}, {"page_size": "x"}, {"page_token": "?"}, {"page_token": "W10="}],
 )
 def test_bad_paging_is_refused(query: dict[str, str]) -> None:
-    """A page size out of range and a token nobody gave are 400, and named."""
+    """A page size out of range and an unknown token are 400, and named."""
     with pytest.raises(Refusal) as caught:
         _page(query)
     assert (caught.value.status, caught.value.parameter) == (400, next(iter(query)))
@@ -87,7 +87,7 @@ def test_a_duplicated_page_repeats_the_one_before() -> None:
 
 
 def test_pages_may_be_smaller_than_asked_for() -> None:
-    """On request no page is larger than so many entries, and paging goes on from there."""
+    """The size of pages can be limited, and paging continues from there."""
     first = json.loads(page(KIND, _numbers(25), URL, {"page_size": "10"}, largest=4).body)
     second = json.loads(page(KIND, _numbers(25), URL, _next(first), largest=4).body)
     assert (first["data"], second["data"]) == ([0, 1, 2, 3], [4, 5, 6, 7])

@@ -38,7 +38,7 @@ def test_a_taken_port_is_an_error(organisation: Organisation) -> None:
 
 
 def test_it_listens_where_it_is_told(organisation: Organisation) -> None:
-    """Its own address is in every address that it names."""
+    """Every address in a response begins with its own address."""
     with DemoServer(organisation, host="127.0.0.2") as server:
         assert server.url.startswith("http://127.0.0.2:")
         assert httpx.get(f"{server.info.prometheus_url}/-/ready").status_code == 200
@@ -53,7 +53,7 @@ def test_regions_are_known_by_both_names(server: DemoServer) -> None:
 
 
 def test_requests_are_counted_and_logged(server: DemoServer, client: httpx.Client) -> None:
-    """Tests can see how often and with what query a path was asked for."""
+    """Tests can see how often and with which queries a path was requested."""
     client.get("/iam/v2/users", params={"page_size": 5})
     assert server.requests["/iam/v2/users"] == 1
     assert server.log[-1] == ("/iam/v2/users", "page_size=5")

@@ -1,4 +1,4 @@
-"""Every answer against the provider's own OpenAPI documents."""
+"""Every response against the provider's own OpenAPI documents."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_costs_are_valid(client: httpx.Client, organisation: Organisation) -> No
 
 
 def test_connectors_are_valid(client: httpx.Client, organisation: Organisation) -> None:
-    """Connectors come as names, or as a map with the asked expansions, in the provider's shape."""
+    """Connectors come as names, or as a map with the requested expansions, in the provider's form."""
     expanded = f"{CONNECTORS}?expand=info,status,id"
     seen: set[str] = set()
     for cluster in organisation.listed(organisation.inventory.clusters):
@@ -118,7 +118,7 @@ def test_refusals_are_valid(client: httpx.Client, path: str, auth: bool, status:
 
 
 def test_the_schemas_are_able_to_refuse(client: httpx.Client) -> None:
-    """The check is not empty: an answer with one wrong or missing field is found out."""
+    """The check is effective: it finds one wrong or missing field in a response."""
     body = client.get("/iam/v2/users").json()
     check = validator("iam.openapi.yaml", "/iam/v2/users")
     assert check.is_valid(body)

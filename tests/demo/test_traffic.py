@@ -16,7 +16,7 @@ MINUTE = st.integers(min_value=0, max_value=MINUTES)
 
 @given(total=st.integers(min_value=0, max_value=10**16), rhythm=st.sampled_from(RHYTHMS), cut=MINUTE)
 def test_windows_add_up_to_the_day(total: int, rhythm: str, cut: int) -> None:
-    """Two windows side by side make exactly the day, whatever the total and wherever the cut."""
+    """Two adjacent windows make exactly the day, for any total and any cut."""
     series = Deltas({}, total, CURVES[rhythm])
     assert series.sum(0, cut) + series.sum(cut, MINUTES) == total
     assert series.sum(0, cut) >= 0
@@ -57,7 +57,7 @@ def test_traffic_has_a_week_and_grows(organisation: Organisation) -> None:
 
 
 def test_a_day_does_not_depend_on_other_days(organisation: Organisation) -> None:
-    """A day asked for alone is the day asked for after others."""
+    """A day requested alone equals the day requested after others."""
     day = date(2026, 11, 12)
     again = Organisation.generate(organisation.spec)
     for offset in range(5):
@@ -67,7 +67,7 @@ def test_a_day_does_not_depend_on_other_days(organisation: Organisation) -> None
 
 
 def test_a_burst_costs_more_while_it_lasts(organisation: Organisation) -> None:
-    """A burst multiplies what one account reads and one topic is read, for its days; nobody else's traffic changes."""
+    """A burst multiplies what one account reads and one topic is read, for its days; other traffic does not change."""
     begins = date(2026, 11, 12)
     wild = Organisation.generate(replace(organisation.spec, burst=begins))
     test, burst = wild.traffic.bursts

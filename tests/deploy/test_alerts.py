@@ -26,7 +26,7 @@ TESTS = sorted(Path(__file__).parent.glob("alerts_*test.yaml"))
 
 
 def promtool(*words: str) -> str:
-    """What promtool says; it must be content."""
+    """Run promtool, which must succeed, and return its output."""
     done = subprocess.run([installed("promtool"), *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -72,7 +72,7 @@ def test_the_configuration_is_valid(monkeypatch: pytest.MonkeyPatch, services: d
 
 
 def test_prometheus_takes_its_configuration(tmp_path: Path) -> None:
-    """promtool finds nothing wrong, beside the rules of the other deployment, and both workers are scraped."""
+    """promtool accepts it together with the rules of the other deployment, and both workers are scraped."""
     for file in (SCALED / "prometheus.yaml", SCALED.parent / "alerts.yaml"):
         (tmp_path / file.name).write_bytes(file.read_bytes())
     assert "SUCCESS" in promtool("check", "config", str(tmp_path / "prometheus.yaml"))
@@ -90,7 +90,7 @@ def test_what_runs_the_programs_of_others_has_few_rights(services: dict[str, Any
 
 
 def test_the_certificates_are_for_their_owner_alone(tls: Path) -> None:
-    """Nobody else can read the key, and files that are there are not replaced."""
+    """Other users cannot read the key, and existing files are not replaced."""
     assert {file.name for file in tls.iterdir()} == {"ca.pem", "cert.pem", "key.pem"}
     assert (tls / "key.pem").stat().st_mode & 0o077 == 0
     again = subprocess.run([str(SCALED / "certificates"), str(tls)], capture_output=True, text=True, check=False)
@@ -117,7 +117,7 @@ def test_the_scheduler_finds_its_workers(services: dict[str, Any], tls: Path) ->
 
 
 def test_the_object_storage_knows_its_users(services: dict[str, Any], tmp_path: Path) -> None:
-    """With its command and its variables, it serves who has the key, and nobody else."""
+    """With its command and its variables, it serves clients with the key only."""
     master, volume, filer, s3 = free_ports(4)
     words = [
         word.replace("/data", str(tmp_path)).replace("-ip=s3", "-ip=127.0.0.1") for word in services["s3"]["command"]

@@ -1,4 +1,4 @@
-"""What the drills share: a served organisation, a tenant on it, and what an undisturbed one has."""
+"""Common fixtures of the drills: a served organisation, a tenant on it, and the result of an undisturbed one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def organisation() -> Organisation:
 
 @pytest.fixture(scope="session")
 def undisturbed(organisation: Organisation, prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> StoredResult:
-    """What a tenant of the same organisation has that was calculated in peace."""
+    """Return the stored result of a tenant of the same organisation that was calculated without faults."""
     with DemoServer(organisation) as server:
         tenant = Deployment.copied(prepared, server, tmp_path_factory.mktemp("undisturbed"))
         outcome = StoredResult.of(tenant.store)
@@ -32,4 +32,4 @@ def undisturbed(organisation: Organisation, prepared: Path, tmp_path_factory: py
 
 @pytest.fixture(autouse=True)
 def _outside(process: None) -> None:
-    """What is drilled are processes."""
+    """Declare that drills use processes."""

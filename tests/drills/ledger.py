@@ -87,14 +87,14 @@ _PLACE: Final = re.compile(r"(?<=<!-- drills -->\n).*(?=<!-- end of drills -->)"
 
 @dataclass(frozen=True)
 class StoredResult:
-    """What a tenant has in the end: its chargeback rows by day and order, and the bytes that it exports."""
+    """The final state of a tenant: its chargeback rows by day and order, and the bytes that it exports."""
 
     rows: pa.Table
     exported: bytes
 
     @classmethod
     def of(cls, store: TenantStore) -> StoredResult:
-        """What is stored, and adds up: every day to its bill."""
+        """Return the stored result, in which every day must sum to its bill."""
         with store.control.read() as connection:
             days = [state.tracking_date for state in read_days(connection)]
         assert days
@@ -106,15 +106,15 @@ class StoredResult:
         return cls(rows, answer.content)
 
     def differing_rows(self, found: StoredResult, *, but: Sequence[str] = ()) -> int:
-        """How many rows are missing, and how many are there that should not be; a different row is both. The columns
-        ``but`` may differ."""
+        """Return the number of missing and of superfluous rows; a different row is both. The columns ``but`` may
+        differ."""
         wanted, there = (Counter(map(repr, each.rows.drop_columns(list(but)).to_pylist())) for each in (self, found))
         return (wanted - there).total() + (there - wanted).total()
 
 
 @dataclass
 class Drill:
-    """What became of one fault so far."""
+    """The results of one fault so far."""
 
     tries: int = 0
     survived: int = 0

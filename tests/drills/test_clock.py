@@ -1,5 +1,5 @@
-"""A clock that was wrong, and is put right, costs nothing: a run under it is refused by the time that the provider
-tells, and what was written under it keeps no run from its work."""
+"""A wrong clock does no lasting damage: a run under it is refused because the provider's responses have the time, and
+after the correction, timestamps written under it block no run."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ RIGHT = "+0d"
 
 @dataclass(frozen=True)
 class Case:
-    """Runs one after the other, each under a clock that is so many days ahead (``+2d``) or behind (``-3d``); of a
-    tenant that has never run, or of one that is calculated."""
+    """Consecutive runs, each under a clock that is some days ahead (``+2d``) or behind (``-3d``); of a tenant that has
+    never run, or of one that is calculated."""
 
     clocks: tuple[str, ...]
     is_calculated: bool = False
@@ -154,7 +154,7 @@ def test_a_lease_of_the_wrong_time_is_nobodys(
 
 @pytest.mark.drill
 def test_old_days_are_asked_for_again(server: DemoServer, tmp_path: Path, ledger: Ledger) -> None:
-    """A day that is asked for once in 24 hours was gathered "in two days": it is asked for now all the same."""
+    """A day that is fetched once in 24 hours was gathered "in two days": it is fetched now all the same."""
     day = TODAY - timedelta(days=LOOKBACK)
     deployment, peaceful = (Deployment.within(server, tmp_path / name) for name in ("old", "right"))
     for each in (deployment, peaceful):

@@ -42,7 +42,7 @@ def slow_server(organisation: Organisation) -> Iterator[DemoServer]:
 
 
 class Placed:
-    """An installation of which a disk holds the database, the facts or everything; the rest lies beside the disk."""
+    """An installation with a disk that holds the database, the facts or everything; the rest is next to the disk."""
 
     def __init__(self, server: DemoServer, folder: Path, small: Disk, what: str) -> None:
         self.disk = small
@@ -157,7 +157,7 @@ def _runs_in_vain(placed: Placed) -> None:
 def test_facts_that_turn_read_only(
     slow_server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
-    """The run in progress fails and says why; the same service goes on answering, and completes the work when the disk
+    """The run in progress fails and says why; the same service goes on responding, and completes the work when the disk
     can be written again."""
     for number in range(tries):
         folder = tmp_path / f"{number}"
@@ -187,8 +187,8 @@ def test_facts_that_turn_read_only(
 def test_a_service_on_a_read_only_disk(
     server: DemoServer, prepared: Path, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
-    """A service that is started on a disk that cannot be written answers from what lies there, and refuses to write;
-    when the disk can be written it does its work without being started again."""
+    """A service that is started on a read-only disk serves the stored data and refuses writes; when the disk can be
+    written, it does its work without a restart."""
     for number in range(tries):
         folder = tmp_path / f"{number}"
         with disk(folder / "disk", _LARGE) as everything, ledger.drill(READ_ONLY) as drill:
@@ -216,7 +216,7 @@ def test_a_service_on_a_read_only_disk(
 
 @pytest.mark.drill
 def test_a_service_on_a_full_disk(server: DemoServer, prepared: Path, tmp_path: Path) -> None:
-    """A service that is started when something else has filled the disk answers, and works when there is space."""
+    """A service that is started on a full disk responds, and works when there is space."""
     with disk(tmp_path / "disk", _LARGE) as everything:
         placed = Placed(server, tmp_path, everything, "everything")
         placed.put(prepared)

@@ -33,7 +33,7 @@ def test_a_lost_file(
     damage: str,
     tries: int,
 ) -> None:
-    """A file of a random day, of bills and of chargebacks in turn, while the API runs beside."""
+    """A file of a random day, of bills and of chargebacks in turn, is lost while the API runs."""
     seed = random.SystemRandom().randrange(2**32)
     print(f"seed {seed}")
     chance = random.Random(seed)
@@ -68,7 +68,7 @@ def _lose_and_find(
 
 
 def _served_but(service: Service, name: str, lost: date) -> None:
-    """The lost day is answered with its name, every other day as ever."""
+    """Requests for the lost day fail and name it; every other day is served as before."""
     days = [date.fromisoformat(day) for day in service.client.get("/tenants/acme/chargebacks/dates").json()["dates"]]
     answers: dict[date, Any] = {
         day: service.client.get(ENDPOINTS[name], params={"start_date": str(day), "end_date": str(day)})

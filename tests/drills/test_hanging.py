@@ -1,5 +1,5 @@
-"""What hangs or is away without being gone: a database server that is paused, the parent of a run that is, a database
-that is not there when the service starts."""
+"""Parts that hang or are away temporarily: a paused database server, the paused parent of a run, a database that does
+not exist yet when the service starts."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def postgres() -> Iterator[PostgresServer]:
 def test_a_server_that_hangs_beside_a_healthy_tenant(
     server: DemoServer, postgres: PostgresServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
-    """Though one run at a time is allowed and many ask the tenant that hangs, the other one is refreshed and served;
-    readiness says in time what is the matter; when the server goes on, so does its tenant."""
+    """Although one run at a time is allowed and many requests are about the tenant that hangs, the other one is
+    refreshed and served; readiness reports the problem in time; when the server goes on, so does its tenant."""
     for number in range(tries):
         healthy = Deployment.within(server, tmp_path / f"{number}")
         with ledger.drill(HANGS) as drill:
@@ -103,7 +103,7 @@ def _beside_one_on(postgres: PostgresServer, healthy: Deployment, number: int) -
 
 @contextmanager
 def _pollers(api: httpx.Client, path: str, count: int) -> Iterator[None]:
-    """So many clients that ask for ``path`` again and again."""
+    """Run a number of clients that request ``path`` again and again."""
     ended = threading.Event()
 
     def poll() -> None:
@@ -139,7 +139,7 @@ def test_a_paused_parent_loses_the_tenant(
             parent = command(_limited(deployment, 5), "run")
             try:
                 eventually(lambda: _has_child(parent.pid))  # noqa: B023 - called at once
-                time.sleep(1)  # until it has been told what to do
+                time.sleep(1)  # until it has its task
                 os.kill(parent.pid, signal.SIGSTOP)
                 eventually(lambda: [each.outcome for each in recorded_runs(deployment.store)] == ["timed_out"])  # noqa: B023
                 eventually(lambda: _holder(deployment) is None)  # noqa: B023
@@ -164,7 +164,7 @@ def _limited(deployment: Deployment, seconds: int) -> Path:
 
 
 def _has_child(pid: int) -> bool:
-    """Whether a process has started the child that does its run."""
+    """Return whether a process has started the child that executes its run."""
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
             parent = int(stat.read_text().rpartition(")")[2].split()[1])

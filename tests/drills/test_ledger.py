@@ -18,7 +18,7 @@ _ROW = re.compile(r"^\| (.+?) \| (\d+) \| (\d+) \| (\d+) \| \d{4}-\d\d-\d\d \|$"
 
 
 def outcome(*amounts: int) -> StoredResult:
-    """An outcome of so many rows."""
+    """Return a result whose rows have these amounts."""
     return StoredResult(pa.table({"amount": pa.array(amounts, pa.int64())}), b"")
 
 
@@ -65,7 +65,7 @@ def test_the_page_shows_every_fault_survived() -> None:
 
 
 def test_a_page_is_written_in_its_place(tmp_path: Path) -> None:
-    """What stands around the table stays."""
+    """Text around the table stays."""
     page = tmp_path / "page.md"
     page.write_text("before\n<!-- drills -->\nold\n<!-- end of drills -->\nafter\n")
     Ledger({"clock put back": Drill(1, 1, 0)}).write(page)

@@ -1,5 +1,5 @@
-"""Whatever the metrics source answers, the bill is gathered and nothing is split without knowing it; when the source is
-well again, the next run ends with what an undisturbed tenant has."""
+"""Whatever the metrics source responds, the bill is gathered and nothing is split without the measurements; when the
+source has recovered, the next run ends with the result of an undisturbed tenant."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PASSWORD = "metrics-password-of-the-drill"
 ECHO = '{"status": "error", "errorType": "auth", "error": "who is SECRET?"}'.replace("SECRET", PASSWORD)
 
 
-#: A source of which a part is away: nothing is known to be missing but by its own word.
+#: A source with a part that is away: only its warning says that something is missing.
 PARTIAL = '{"status": "success", "data": {"resultType": "vector", "result": []}, "warnings": ["a store is away"]}'
 
 
@@ -67,7 +67,7 @@ CASES = (
 
 @pytest.fixture
 def server(organisation: Organisation) -> Iterator[DemoServer]:
-    """The organisation, behind a metrics source that asks for a password."""
+    """Serve the organisation's metrics behind a password."""
     with DemoServer(organisation, options=ServerOptions(prometheus_basic=("drill", PASSWORD))) as running:
         yield running
 
@@ -138,8 +138,8 @@ def _every_topic_has_its_share(deployment: Deployment) -> None:
 def test_days_that_went_without_metrics_come_back(
     server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger
 ) -> None:
-    """After three failing runs the days are calculated without metrics, and say so; once the metrics answer they are
-    calculated again by themselves."""
+    """After three failing runs the days are calculated without metrics, and marked; once the metrics are available they
+    are calculated again automatically."""
     deployment = _deployment(server, tmp_path / "patient")
     with ledger.drill("metrics answer 403") as drill:
         server.faults.add(METRICS, Fault(status=403, times=None))

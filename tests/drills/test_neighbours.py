@@ -1,5 +1,5 @@
-"""A tenant whose storage or provider is broken is its own trouble: the others of the same process are calculated, asked
-and watched as ever, and the service says what is the matter with whom."""
+"""A tenant whose storage or provider is broken affects no other: the others of the same process are calculated, served
+and monitored as usual, and the service names the problem and the tenant."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _no_folder_for_the_database(tenant: dict[str, Any], folder: Path) -> None:
     tenant["storage"]["connection_string"] = f"sqlite:///{folder / 'taken' / 'broken.db'}"
 
 
-#: A whole log, of a format that nobody knows yet.
+#: A complete log, of a future format.
 _LOG_OF_ANOTHER_AGE = '{"protocol": {"minReaderVersion": 99, "minWriterVersion": 99}}\n{"metaData": {"id": "x"}}\n'
 
 
@@ -75,7 +75,7 @@ def _wrong_credentials(tenant: dict[str, Any], folder: Path) -> None:
 CASES = (
     Case("a rubbish database", _rubbish_database, "error", tables_ready=False, answer=503),
     Case("wrong credentials", _wrong_credentials, "ready", tables_ready=True, answer=200, error="HTTP 401"),
-    # A run writes nothing beside tables that nobody can read; the catalogue says that the tenant has none.
+    # A run writes nothing next to unreadable tables; the catalogue says that the tenant has none.
     Case("rubbish facts", _rubbish_facts, "ready", tables_ready=True, answer=200, error="the log of billing cannot be"),
     Case("no folder for the database", _no_folder_for_the_database, "error", tables_ready=False, answer=503),
 )
@@ -85,7 +85,7 @@ CASES = (
 def test_a_broken_neighbour(
     case: Case, server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
-    """The healthy tenant is calculated and answers, whatever is the matter with the other one."""
+    """The healthy tenant is calculated and served, whatever problem the other one has."""
     for number in range(tries):
         healthy = Deployment.within(server, tmp_path / f"{number}")
         with ledger.drill(FAULT) as drill:
@@ -167,7 +167,7 @@ def _the_truth_is_told(api: httpx.Client, case: Case) -> None:
 
 
 def _told_of(api: httpx.Client, tenant: str) -> dict[str, Any]:
-    """What readiness says of one tenant."""
+    """Return what readiness says of one tenant."""
     (found,) = [each for each in readiness(api)["tenants"] if each["tenant_name"] == tenant]
     assert isinstance(found, dict)
     return found

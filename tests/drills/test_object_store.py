@@ -1,4 +1,4 @@
-"""An object store that dies, and whose answers get lost: a run ends as if nothing had been."""
+"""An object store that dies, and whose responses get lost: in the end, the result is that of an undisturbed run."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_store_that_is_killed(
 def test_a_run_whose_answers_get_lost(
     deployment: Deployment, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, case: Fault, tries: int
 ) -> None:
-    """It ends as if nothing had been: with the rows and the export of a tenant on a disk."""
+    """In the end, the rows and the export are those of a tenant on a disk."""
     for _ in range(tries):
         with (
             network(replace(object_server(), retry_seconds=PATIENCE), fault=case) as seen,

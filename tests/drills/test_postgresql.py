@@ -1,4 +1,5 @@
-"""A PostgreSQL that stops, or cuts connections, in the middle of a run: nothing is lost, and nobody is restarted."""
+"""A PostgreSQL that stops, or cuts connections, in the middle of a run: nothing is lost, and no process is
+restarted."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ STOPPED = "PostgreSQL stopped in the middle of a run, started again"
 CUT = "PostgreSQL connections cut in the middle of transactions"
 SLOW = 0.15
 
-#: Every backend of the database but the one that asks.
+#: Every backend of the database except that of this query.
 _CUT_ALL = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
     "WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -68,7 +69,7 @@ def test_a_server_that_stops_and_comes_back(
     mode: str,
     tries: int,
 ) -> None:
-    """While it is away the API says so in time; when it is back the same process answers, and completes the work."""
+    """While it is away the API says so in time; when it is back the same process responds, and completes the work."""
     for number in range(tries):
         database = f"try_{number}"
         with psycopg.connect(postgres.address, autocommit=True) as connection:
@@ -84,7 +85,7 @@ def test_a_server_that_stops_and_comes_back(
 
 
 def _assert_away(service: Service) -> None:
-    """Every question and every wish is answered 503, which is no accident: it is a problem that says so."""
+    """Every request, to read or to write, gets a 503 with the reason, not an unexpected error."""
     asked = [
         service.client.get("/tenants/acme/status"),
         service.client.get("/tenants/acme/chargebacks"),

@@ -1,4 +1,4 @@
-"""Several processes on one tenant: one run at a time, and whoever lost the lease writes nothing."""
+"""Several processes on one tenant: one run at a time, and a process that lost the lease writes nothing."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def server(organisation: Organisation) -> Iterator[DemoServer]:
 
 
 def everything_stored(deployment: Deployment) -> list[object]:
-    """What a late writer could change: the version of every table, and every row of control."""
+    """Return what a late writer could change: the version of every table, and every row of control."""
     versions = [deployment.store.facts.snapshot(name).version for name in SCHEMAS]
     with deployment.store.control.read() as connection:
         rows = [connection.execute(select(table)).all() for table in schema.metadata.sorted_tables]
@@ -70,7 +70,7 @@ def _pause_and_replace(deployment: Deployment) -> None:
     assert owner is not None
     try:
         with deployment.store.control.write() as connection:
-            # Whoever is stopped while it writes keeps SQLite's lock: they are stopped while nobody else writes.
+            # A process that is stopped while it writes keeps SQLite's lock: they are stopped while no other writes.
             for process in (paused.pid, owner.pid):
                 os.kill(process, signal.SIGSTOP)
             connection.execute(update(schema.tenant).values(lease_expires_at=utc_now() - timedelta(seconds=1)))
@@ -89,7 +89,7 @@ def _pause_and_replace(deployment: Deployment) -> None:
 
 @pytest.mark.drill
 def test_a_second_run_is_refused_while_one_is_in_progress(deployment: Deployment) -> None:
-    """`chargeback run` beside another says so and touches nothing."""
+    """A second `chargeback run` says so and changes nothing."""
     first = command(deployment.config_file, "run")
 
     def is_running() -> bool:
@@ -154,7 +154,7 @@ def _free_ports(count: int) -> list[int]:
 
 @tries(0, 3)
 def test_two_workers_and_two_apis_on_one_postgresql(tmp_path: Path, ledger: Ledger, tries: int) -> None:
-    """Everything is calculated exactly once, whoever comes first."""
+    """Everything is calculated exactly once, whichever worker comes first."""
     for number in range(tries):
         with ledger.drill("two workers and two APIs at once, each day calculated once") as drill:
             _calculated_exactly_once(drill, tmp_path / f"{number}", tenants=3, days=10)
@@ -171,7 +171,7 @@ def test_ten_tenants_thirty_days(tmp_path: Path, ledger: Ledger) -> None:
 @pytest.mark.drill
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_a_trigger_is_refused_by_every_replica_while_one_runs(server: DemoServer, tmp_path: Path, kind: str) -> None:
-    """Two services on one tenant: whichever is asked, one run at a time, and both show it."""
+    """With two services on one tenant, either can be triggered; there is one run at a time, and both show it."""
     with scratch_database(kind, tmp_path) as database, ExitStack() as stack:
         replicas = [
             stack.enter_context(

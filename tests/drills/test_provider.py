@@ -1,5 +1,5 @@
-"""Whatever the provider answers, a run ends by itself, tells the truth about it, and writes nothing that is wrong; when
-the provider is well again, the next run has everything."""
+"""Whatever the provider responds, a run ends by itself, reports the truth about it, and writes nothing wrong; when the
+provider has recovered, the next run has everything."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _run_under(case: Case, deployment: Deployment) -> None:
     elif case.ends is RunOutcome.TIMED_OUT:
         assert run.errors == (f"Execution timed out after {case.time_limit}s",)
     else:
-        # What was asked of whom, and what came of it.
+        # The error names the path, the reason and the key.
         assert [error for error in run.errors if case.path in error and case.says in error and "ccloud_api" in error]
 
 
@@ -142,7 +142,7 @@ def _run_again_under(case: Case, deployment: Deployment) -> None:
 
 
 def _nothing_wrong_is_stored(deployment: Deployment, undisturbed: StoredResult) -> None:
-    """What is calculated adds up, and is what it will be in the end."""
+    """Check that the calculated days sum to their bills, and equal the final ones."""
     assert not [check for check in verify(deployment.store) if check.is_wrong]
     rows = undisturbed.rows.to_pylist()
     for state in deployment.states():

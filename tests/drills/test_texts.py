@@ -111,7 +111,7 @@ def test_odd_texts(
         assert len(billed) == len(ODD)
         assert max(map(len, billed)) == 255
         server.faults.clear()
-        # The evidence of a day is kept: who was listed under an odd name took part in it.
+        # The evidence of a day is kept: identities that were listed under an odd name took part in it.
         assert deployment.run(RunRequest(recalculate=True)).outcome is RunOutcome.COMPLETED
         drill.compare(undisturbed, deployment.store)
 
@@ -119,7 +119,7 @@ def test_odd_texts(
 @pytest.mark.drill
 @pytest.mark.parametrize("kind", KINDS)
 def test_odd_principals(kind: str, organisation: Organisation, tmp_path: Path, ledger: Ledger) -> None:
-    """Whoever the metrics name is charged under a name that can be stored, and known to the inventory."""
+    """Every principal in the metrics is charged under a name that can be stored, and is in the inventory."""
     with (
         DemoServer(organisation) as server,
         tenant_on(kind, server, tmp_path / kind) as deployment,

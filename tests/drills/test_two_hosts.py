@@ -1,5 +1,6 @@
-"""The API on one host, the worker on another, PostgreSQL and S3 on a third: whatever becomes of the worker or of the
-network, in the end every answer is that of a twin, which has its data on its own disk and was calculated in peace."""
+"""The API on one host, the worker on another, PostgreSQL and S3 on a third: whatever happens to the worker or the
+network, in the end every response equals that of a twin, which has its data on its own disk and was calculated without
+faults."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ CUT: Final = "two hosts: the network to PostgreSQL and S3 cut for seconds"
 _BY_NATURE: Final = re.compile(
     rb'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z|\d\d:\d\d UTC|"run_id":"\d+"|"revision":"[0-9a-f]{32}"|"[0-9a-f]{64}"'
 )
-#: The answers that say how many runs there were, and what each of them did.
+#: Responses with the number of runs and their results.
 OF_RUNS: Final = frozenset(
     {
         "GET /api/v1/tenants/acme/runs?limit=1",
@@ -64,8 +65,8 @@ OF_RUNS: Final = frozenset(
         f"GET {TENANT}/pipeline/log",
     }
 )
-#: Only mode `both` starts runs, no emitter publishes rows as metrics, nothing was simulated, has a shadow or a budget,
-#: nobody is told anything or has a contract, and there is one note.
+#: Only mode `both` starts runs, no emitter publishes rows as metrics, there are no simulations, shadows, budgets,
+#: receivers or contracts, and there is one note.
 REFUSED: Final = frozenset(
     {
         "POST /api/v1/tenants/acme/pipeline/run",
@@ -82,7 +83,7 @@ REFUSED: Final = frozenset(
         f"GET {TENANT}/notes/{{note_id}}",
     }
 )
-#: The answer with all chargeback rows.
+#: The response with all chargeback rows.
 ROWS: Final = f"GET {TENANT}/chargebacks.csv"
 
 _HOLDS_A_TRANSACTION: Final = """
@@ -184,8 +185,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @dataclass(frozen=True)
 class Answer:
-    """What was answered, but for when things were done, and for the numbers of what was done with: those of runs and of
-    the versions of the tables."""
+    """A response, without the times of its events and without the numbers of runs and of the versions of the tables."""
 
     status: int
     kind: str | None
@@ -216,7 +216,7 @@ def _texts_of(archive: bytes) -> bytes:
 
 @pytest.fixture(scope="module")
 def twin(site: Site) -> Iterator[dict[str, Answer]]:
-    """What a tenant answers whose SQLite and facts are on the disk of its host."""
+    """Return the responses of a tenant whose SQLite and facts are on the disk of its host."""
     machine = site.machine("twin")
     assert machine.start("run").wait(600) == 0
     with machine.serving() as client:
@@ -224,7 +224,7 @@ def twin(site: Site) -> Iterator[dict[str, Answer]]:
 
 
 def asked(client: Client) -> dict[str, Answer]:
-    """Ask every documented example, the changes among them; then change some more, and ask every GET."""
+    """Send every documented example, including changes; then make more changes, and send every GET."""
     asker = Asker(client, "acme", TODAY)
     found = {f"{each.method} {each.path}": asker.ask(each) for each in EXAMPLES}
     everything = Everything(client, "acme")
@@ -248,7 +248,7 @@ def asked(client: Client) -> dict[str, Answer]:
 
 
 def calculated(client: httpx.Client) -> int:
-    """How many days are calculated, as the API says."""
+    """Return the number of calculated days according to the API."""
     answer = client.get("/api/v1/tenants")
     return int(answer.json()[0]["dates_calculated"] or 0) if answer.status_code == 200 else 0
 
@@ -260,7 +260,7 @@ def runs(client: httpx.Client) -> list[dict[str, Any]]:
 
 
 def is_complete(client: httpx.Client) -> bool:
-    """Whether the last run was a success."""
+    """Return whether the last run was a success."""
     return [each["status"] for each in runs(client)[:1]] == ["completed"]
 
 
@@ -318,8 +318,8 @@ FAULTS: Final[dict[str, tuple[Callable[[Site, Machine, httpx.Client], Machine], 
 @tries(0, 2, seconds=1800)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_two_hosts(site: Site, twin: dict[str, Answer], ledger: Ledger, fault: str, tries: int) -> None:
-    """A worker that is disturbed in the middle of a backfill, or its successor, goes on, and the API on another host
-    gives the answers of the twin, byte for byte. What one host changes, the other one sees."""
+    """A worker that is disturbed in the middle of a backfill, or its successor, continues, and the API on another host
+    gives the responses of the twin, byte for byte. What one host changes, the other one sees."""
     for number in range(tries):
         name = f"{list(FAULTS).index(fault)}{number}"
         storage, (disturb, outcomes) = site.storage(f"try_{name}"), FAULTS[fault]
@@ -335,7 +335,7 @@ def test_two_hosts(site: Site, twin: dict[str, Answer], ledger: Ledger, fault: s
 
 
 def _compare(drill: Drill, twin: Mapping[str, Answer], found: Mapping[str, Answer], *, but: frozenset[str]) -> None:
-    """Every answer is the twin's, except those of ``but``."""
+    """Check that every response equals the twin's, except those of ``but``."""
     wanted, there = (Counter(each[ROWS].body.splitlines()) for each in (twin, found))
     drill.lost_rows += (wanted - there).total() + (there - wanted).total()
     assert found.keys() == twin.keys()

@@ -1,4 +1,4 @@
-"""Somebody who asks a guarded plugin."""
+"""Access to a guarded plugin."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Keyed(PluginSettings):
 
 @pytest.fixture
 def ask(tmp_path: Path) -> Callable[..., Any]:
-    """Asks a guarded gatherer, made of replaced answers."""
+    """Queries a guarded gatherer with replaced results."""
 
     def asking(question: Callable[[Gatherer], Any], **answers: Any) -> Any:
         plugin = guarded(Tiny(on_open=lambda *_: TinyGatherer(**answers), settings_model=Keyed))

@@ -1,4 +1,4 @@
-"""A small ecosystem of which tests replace one answer at a time."""
+"""A small ecosystem; tests replace one result at a time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from chargeback.model.usage import USAGE
 
 POLICIES = {"THING": {"portions": [{"share": "1", "try": ["usage(requests)", "even(period)", "unallocated"]}]}}
 CATALOGUE = PolicyCatalogue(parse_policies(POLICIES, "policies"), aliases={})
-#: The days that tests ask for, and the one of them on which something is wrong.
+#: The days of the tests, and the one with a fault.
 DAY = date(2026, 1, 2)
 DAYS = DayRange(DAY, DAY + timedelta(days=3))
 SECOND = DAY + ONE_DAY
@@ -63,7 +63,7 @@ def listing(*, complete: Any = frozenset({"thing", "team"}), more: dict[str, Any
 
 @dataclass
 class TinyGatherer:
-    """Answers as its functions say."""
+    """A gatherer whose methods return what its functions return."""
 
     on_billing: Callable[[DayRange], Any] = lambda days: (GatheredDay(day, [line(day)]) for day in days)
     on_inventory: Callable[[], Any] = listing
@@ -131,5 +131,5 @@ def bill(gatherer: Gatherer) -> dict[date, GatheredDay]:
 
 
 def one_wrong_line(**wrong: Any) -> Callable[[DayRange], Iterator[GatheredDay]]:
-    """Days of two lines each, the second of which is wrong on the second day."""
+    """Return days of two lines each; on the second day, the second line is wrong."""
     return lambda days: (GatheredDay(day, [line(day), line(day, **(wrong if day == SECOND else {}))]) for day in days)

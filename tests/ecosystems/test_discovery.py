@@ -90,7 +90,7 @@ def test_a_broken_plugin_is_told_only_when_it_is_wanted(tmp_path: Path, source: 
 
 
 def test_two_plugins_of_one_name_are_none(tmp_path: Path) -> None:
-    """Nobody can tell which one is meant, so neither is taken."""
+    """The name is ambiguous, so neither is used."""
     (tmp_path / "one.py").write_text(PLUGIN)
     (tmp_path / "two.py").write_text(PLUGIN)
     found = load_ecosystems(str(tmp_path))
@@ -99,7 +99,7 @@ def test_two_plugins_of_one_name_are_none(tmp_path: Path) -> None:
 
 
 def test_an_unknown_name_tells_the_known_ones() -> None:
-    """A typing error is answered with what there is."""
+    """The error for a misspelled name lists those that exist."""
     with pytest.raises(ConfigurationError, match="confluent_cloud"):
         load_ecosystems().get("conflunt_cloud")
 

@@ -10,7 +10,7 @@ from chargeback.errors import SourceUnavailable
 
 
 def test_a_finding_says_what_was_seen() -> None:
-    """What works is ok with its answer; what fails is not, with the reason; a doubt works, with a warning."""
+    """A success has its result; a failure has the reason; a doubt counts as a success with a warning."""
 
     def fails() -> str:
         raise SourceUnavailable("connection refused", source="metrics")

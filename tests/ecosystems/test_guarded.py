@@ -1,4 +1,4 @@
-"""Whatever a plugin does wrong is an error that says who, in which method, where, and what is expected."""
+"""Every fault of a plugin is an error that names the plugin, the method, the place, and what is expected."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Resolving(Tiny):
         self._resolved = resolved
 
     def resolve_usage(self, day: date, usage: pa.Table, inventory: Inventory) -> pa.Table:
-        """What the test says."""
+        """Return the result that the test chose."""
         return self._resolved
 
 
@@ -84,7 +84,7 @@ class Silent(TinyGatherer):
 
 
 def fail(error: BaseException) -> Any:
-    """Raise, where only an expression can stand."""
+    """Raise, from within an expression."""
     raise error
 
 
@@ -133,7 +133,7 @@ def test_the_traceback_is_for_debugging(ask: Callable[..., Any], caplog: pytest.
 
 
 def test_a_plugin_cannot_hide_what_happened_during_its_work(tmp_path: Path) -> None:
-    """Whatever its ``__exit__`` returns, an error of the pipeline goes on."""
+    """An error of the pipeline is raised whatever the plugin's ``__exit__`` returns."""
     plugin = guarded(Tiny(on_open=lambda *_: TinyGatherer(on_close=lambda: True)))
     with pytest.raises(LeaseLost), plugin.open(context_for(tmp_path, DAY), PluginSettings()):
         raise LeaseLost("taken over")
@@ -166,7 +166,7 @@ def test_a_check_that_fails_is_a_finding(ask: Callable[..., Any], answer: Callab
 
 
 def test_policies_and_topics_are_asked_with_care() -> None:
-    """An answer of another type, and an exception, name the method."""
+    """A result of another type, and an exception, name the method."""
     topics = Capabilities(topic_overlay=True)
     answers: tuple[Callable[[Any], Any], ...] = (lambda settings: {}, lambda settings: 1 / 0)
     for wrong in answers:

@@ -32,6 +32,6 @@ def engine() -> Iterator[QueryEngine]:
 
 @pytest.fixture
 def facts(store: TenantStore, engine: QueryEngine) -> StoredFacts:
-    """The facts of acme; nobody asks to stop."""
+    """Return the facts of acme, of a run that is not asked to stop."""
     bill = FocusTenant(store.tenant_name, store.tenant_id, PROFILE)
     return StoredFacts(store, engine, CancellationToken(), lambda: None, bill)

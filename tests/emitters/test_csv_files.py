@@ -91,7 +91,7 @@ def test_hourly_rows_stay_hourly_or_are_summed_to_days(store: TenantStore, facts
 
 
 def test_a_day_without_rows_is_a_header(facts: Facts, tmp_path: Path) -> None:
-    """A day that cost nothing has a file too, so that nobody waits for it."""
+    """A day without cost has a file too, so that readers do not wait for it."""
     (path,) = emit(facts, tmp_path, MONDAY)
     assert path.read_bytes().startswith(b"timestamp,")
     assert rows_of(path) == []

@@ -51,7 +51,7 @@ def test_a_broken_plugin_is_remembered_with_its_reason(tmp_path: Path, source: s
 
 
 def test_two_emitters_of_one_name_are_none(tmp_path: Path) -> None:
-    """Nobody can tell which one is meant, so neither is taken."""
+    """The name is ambiguous, so neither is used."""
     install(tmp_path)
     (tmp_path / "tiny_emitter-1.0.dist-info").rename(tmp_path / "other-1.0.dist-info")
     (tmp_path / "other.py").write_text(TINY)
@@ -74,7 +74,7 @@ class Params(EmitterParams):
 
 
 class Writer(Emitter):
-    """Does what it is told."""
+    """An emitter whose actions a test chooses."""
 
     def __init__(self, on_emit: Callable[[], Any] = lambda: None, batch: Any = 1) -> None:
         self.on_emit = on_emit
@@ -88,7 +88,7 @@ class Writer(Emitter):
 
 
 class Kind(EmitterType):
-    """A kind whose answers a test replaces."""
+    """A kind with methods that a test replaces."""
 
     params_model = Params
 
@@ -109,7 +109,7 @@ class Kind(EmitterType):
 
 
 def fail(error: BaseException) -> Any:
-    """Raise, where only an expression can stand."""
+    """Raise, from within an expression."""
     raise error
 
 
@@ -142,7 +142,7 @@ def test_an_emitter_that_cannot_be_opened(answer: Callable[[], Any], expected: s
 
 @pytest.mark.parametrize("method", ["emit", "close"])
 def test_an_emitter_that_fails(method: str) -> None:
-    """What nobody foresaw names the method; what the operating system refuses is told in its words."""
+    """An unexpected error names the method; an error of the operating system is reported in its words."""
     calls: dict[str, Callable[[Emitter], None]] = {"emit": lambda e: e.emit([], FACTS), "close": lambda e: e.close()}
     with pytest.raises(PluginError, match=f"plugin webhook: {method} raised ZeroDivisionError: division by zero"):
         calls[method](opened(lambda: Writer(lambda: 1 / 0)))
@@ -177,14 +177,14 @@ def test_who_is_asked_to_stop_may_fail_in_any_way() -> None:
     ],
 )
 def test_wrong_destinations(answer: Callable[[], Any], expected: str) -> None:
-    """A text is not taken for a tuple of letters, of which two emitters would share some."""
+    """A text is not taken for a tuple of letters, which two emitters could have in common."""
     with pytest.raises(PluginError, match=f"plugin webhook: {expected}"):
         GuardedEmitterType("webhook", Kind(destinations=answer)).destinations(CONTEXT, Params())
 
 
 @pytest.mark.parametrize("answer", [lambda: None, lambda: 1 / 0])
 def test_a_wrong_wish(answer: Callable[[], Any]) -> None:
-    """Whether only the newest period is wanted is a yes or a no."""
+    """The setting for the newest period only must be true or false."""
     with pytest.raises(PluginError, match="plugin webhook: wants_newest_only"):
         GuardedEmitterType("webhook", Kind(wants_newest_only=answer)).wants_newest_only(Params())
 

@@ -16,21 +16,21 @@ KNOWN = ("tenant_id", "date")
 
 
 def nothing() -> None:
-    """Nobody asked to stop."""
+    """Do nothing: no stop is requested."""
 
 
 def stop() -> None:
-    """Somebody asked to stop."""
+    """Raise as if a stop had been requested."""
     raise Stopped("the run was asked to stop")
 
 
 def check_names(folder: Path) -> list[str]:
-    """What lies in a folder."""
+    """Return the names in a folder."""
     return sorted(path.name for path in folder.iterdir())
 
 
 def test_folders_are_made_and_files_replaced(tmp_path: Path) -> None:
-    """What was there before is gone, and nothing else lies beside the file."""
+    """The former content is gone, and no other file remains."""
     path = tmp_path / "a" / "b" / "x.csv"
     for content in (b"first", b"second"):
         write_whole(path, [content[:2], memoryview(content[2:])], nothing)
@@ -39,7 +39,7 @@ def test_folders_are_made_and_files_replaced(tmp_path: Path) -> None:
 
 
 def test_a_file_that_fails_in_its_middle_leaves_the_old_one(tmp_path: Path) -> None:
-    """Whatever goes wrong, a reader finds the old content and no rest of the new one."""
+    """After any error, a reader finds the old content and no part of the new one."""
     path = tmp_path / "x.csv"
     path.write_bytes(b"old")
 
@@ -105,7 +105,7 @@ def test_templates_that_are_refused(template: str, reason: str) -> None:
 @pytest.mark.extensive
 @given(st.text(min_size=1), st.sampled_from(["{tenant_id}{date}", "{date}{tenant_id}", "x-{tenant_id}-{date}.csv"]))
 def test_no_value_leaves_the_folder(value: str, template: str) -> None:
-    """Whatever an id contains, the name is one name, visible, and no other folder's."""
+    """With any characters in an id, the name is one visible name within the folder."""
     value = value.encode("utf-8", "replace").decode()
     name = file_name(check_template(template, KNOWN, ("date",)), {"tenant_id": value, "date": "2026-01-31"})
     assert Path("/out") / name == (Path("/out") / name).resolve()

@@ -35,7 +35,7 @@ def tree(folder: Path) -> list[str]:
 
 
 def test_a_month_is_a_file(store: TenantStore, facts: Facts, tmp_path: Path) -> None:
-    """Each has the whole bill of its month; the metadata beside it name what is in the folder."""
+    """Each file has the whole bill of its month; the metadata next to it describe the files of the folder."""
     write_bill(store, [BilledLine(line(day, "12.5", product=name)) for day in (FIRST, NEXT) for name in "ab"])
     folder = tmp_path / "focus"
     emit(facts, folder, FIRST, NEXT)
@@ -69,7 +69,7 @@ def test_a_file_is_replaced(store: TenantStore, facts: Facts, tmp_path: Path) ->
 
 @pytest.mark.parametrize("kind", [("1.4", "topics"), ("1.2", "none")])
 def test_versions_and_splits(store: TenantStore, facts: Facts, tmp_path: Path, kind: tuple[str, str]) -> None:
-    """A split is a dataset of its own, beside others in the same folder."""
+    """A split is a dataset of its own, next to others in the same folder."""
     version, split = kind
     write_bill(store, [BilledLine(line(FIRST, "4"), topics=(("a", 1), ("b", 3)))])
     emit(facts, tmp_path, FIRST)
@@ -87,7 +87,7 @@ def test_a_stop_leaves_the_old_file(store: TenantStore, facts: Facts, tmp_path: 
     write_bill(store, [BilledLine(line(FIRST, "4"))])
 
     class Ending:
-        """Facts of a run that is told to stop while a file is written."""
+        """Facts of a run that is asked to stop while a file is written."""
 
         def focus(self, period: Period, kind: FocusKind) -> Any:
             return facts.focus(period, kind)
@@ -147,7 +147,7 @@ def described(split: str, *days: str, updated: str = "2026-11-20T00:00:00Z") -> 
 
 
 def content(file: Path) -> Any:
-    """What a file of metadata says."""
+    """Return the content of a file of metadata."""
     return json.loads(file.read_text(encoding="utf-8"))
 
 

@@ -102,7 +102,8 @@ def test_a_loaded_history_answers_by_day(store: TenantStore, facts: StoredFacts,
 def test_the_history_has_only_calculated_days_within_the_lookback(
     store: TenantStore, facts: StoredFacts, tmp_path: Path
 ) -> None:
-    """A day that is not among the emitter's days is not told, even between others; no day at all is an empty file."""
+    """A day that is not among the emitter's days is left out, even between others; without any day the file is
+    empty."""
     fill(store)
     path = tmp_path / "history.om"
     facts.days = [DAYS[0], DAYS[2]]
@@ -122,7 +123,8 @@ def test_without_a_path_nothing_is_written_and_only_the_newest_day_counts(facts:
 
 
 def test_the_exposition_of_a_day(store: TenantStore, facts: StoredFacts) -> None:
-    """Values to the last digit, no times, every family once whatever the number of tenants, and the end."""
+    """The exposition has values to the last digit, no times, every family once for any number of tenants, and its
+    end."""
     fill(store)
     shown = exposition_of(CONTEXT, PrometheusParams(labels=("product_type",)))
     assert shown is not None
@@ -142,7 +144,7 @@ def test_the_exposition_of_a_day(store: TenantStore, facts: StoredFacts) -> None
 
 
 def test_beyond_the_limit_the_smallest_series_become_one(store: TenantStore, facts: StoredFacts) -> None:
-    """The largest amounts stand by themselves, credits too; the total stays exact."""
+    """The largest amounts have series of their own, credits too; the total stays exact."""
     amounts = {"a": "5", "b": "-4", "c": "0.000000000001", "d": "2", "e": "0.000000000002"}
     write_shares(store.facts, [Share(DAYS[0], who, amount, line=who) for who, amount in amounts.items()])
     shown = exposition_of(CONTEXT, PrometheusParams(labels=("identity_id", "cost_type"), max_series=3))
@@ -176,7 +178,7 @@ def test_no_labels_are_one_total(store: TenantStore, facts: StoredFacts) -> None
     ],
 )
 def test_params_that_are_refused(wrong: dict[str, object]) -> None:
-    """Labels are known and stand once, the limit is positive, a path is one."""
+    """Labels must be known and occur once, the limit must be positive, and a path must not be empty."""
     with pytest.raises(ValidationError):
         PrometheusParams.model_validate(wrong)
 

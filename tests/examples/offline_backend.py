@@ -1,7 +1,7 @@
 """A build backend (PEP 517) of a few lines, so that a pure Python package installs without any network.
 
 The packages that tests install name the backend that their authors would use; a test puts this one in its place. It
-packs ``src/`` and writes the metadata that ``[project]`` of ``pyproject.toml`` asks for.
+packs ``src/`` and writes the metadata that ``[project]`` of ``pyproject.toml`` describes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 def build_wheel(
     wheel_directory: str, config_settings: dict[str, Any] | None = None, metadata_directory: str | None = None
 ) -> str:
-    """Write the wheel; its file name is the answer."""
+    """Write the wheel and return its file name."""
     project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
     name = project["name"].replace("-", "_")
     info = f"{name}-{project['version']}.dist-info"

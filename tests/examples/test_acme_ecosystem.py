@@ -70,7 +70,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def invoices(tmp_path: Path) -> Path:
-    """What ACME delivers: one day's charges, the buckets and who asked for what."""
+    """Return a delivery of ACME: one day's charges, the buckets and the requests of each account."""
     folder = tmp_path / "invoices"
     folder.mkdir()
     (folder / "costs.csv").write_text(
@@ -179,7 +179,7 @@ def test_a_package_that_cannot_be_imported(installed: Path, invoices: Path, tmp_
 
 
 def test_without_the_package(invoices: Path, tmp_path: Path) -> None:
-    """An ecosystem that nobody installed is an error that names those there are."""
+    """The error for an ecosystem that is not installed lists those that are."""
     said = check(tmp_path)
     assert said.returncode == 2
     assert "there is no such ecosystem" in said.stderr

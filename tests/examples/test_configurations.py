@@ -1,4 +1,4 @@
-"""The example configurations: valid, and the constructed ones run as they stand against a real Prometheus."""
+"""The example configurations: valid, and the constructed ones run unchanged against a real Prometheus."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_every_example_is_valid(file: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.yaml")), ids=lambda file: str(file.name))
 def test_what_is_commented_out_is_valid_too(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every key that an example offers in a comment may be used as it stands there."""
+    """Every key that an example suggests in a comment is valid in its place."""
     lines = []
     for line in file.read_text(encoding="utf-8").splitlines():
         offered = re.match(r"^( *)# ((?:- |  )*[a-z_A-Z]+:(?: .*)?|  +.*)$", line)
@@ -115,7 +115,7 @@ def test_an_example_runs(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """As it stands, with nothing but the address of its metrics, it bills and allocates every day of its window."""
+    """With nothing but the address of its metrics changed, it bills and allocates every day of its window."""
     monkeypatch.setenv("METRICS_URL", prometheus.url)
     with run_pipeline(copied(name, tmp_path), tenant) as ran:
         assert ran.result.outcome is RunOutcome.COMPLETED, ran.result.errors
@@ -158,7 +158,7 @@ def test_three_kinds_of_bill_in_one_service(
 
 
 def _sums(client: httpx.Client, tenant: str) -> tuple[Decimal, Decimal]:
-    """What was billed and what was charged, as the API tells."""
+    """Return what was billed and what was charged, according to the API."""
     lines = client.get(f"/tenants/{tenant}/billing", params={"page_size": 1000}).json()
     assert lines["pages"] == 1
     charged = client.get(f"/tenants/{tenant}/chargebacks/aggregate").json()["total_amount"]
@@ -188,7 +188,7 @@ def test_an_example_is_checked_online(
 
 @pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.yaml")), ids=lambda file: str(file.name))
 def test_an_example_is_served(file: Path, tmp_path: Path) -> None:
-    """The service starts with it, answers, and ends when it is asked to."""
+    """The service starts with it, responds, and ends when requested."""
     port = closed_port()
     text = file.read_text(encoding="utf-8").replace("port: 8080", f"port: {port}")
     written = tmp_path / file.name

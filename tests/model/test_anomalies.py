@@ -1,4 +1,4 @@
-"""What stands out: the bars of the method on generated years, and its rules one by one."""
+"""Anomalies: the limits of the method on generated years, and its rules one by one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ YEARS = 40
 
 
 def found(costs: dict[date, float], since: date = START) -> list[Story]:
-    """What stands out in a series of which every day is known."""
+    """Return the anomalies of a series in which every day is known."""
     return stories(costs, DAYS, FLOORS, since)
 
 
@@ -55,7 +55,7 @@ def test_a_step_is_one_story_and_then_the_level() -> None:
 
 
 def test_a_spike_ends_and_is_no_part_of_what_comes_later() -> None:
-    """Open while its last day is the last that is known; a second one like it stands out as well."""
+    """An anomaly is open while its last day is the last known one; a similar second one is an anomaly as well."""
     costs = flat(d0401=50.0, d0408=50.0)
     assert [(each.days[0].day, each.state) for each in found(costs)] == [
         (date(2025, 4, 1), "resolved"),
@@ -66,7 +66,8 @@ def test_a_spike_ends_and_is_no_part_of_what_comes_later() -> None:
 
 
 def test_what_comes_every_week_is_a_habit() -> None:
-    """Told twice, and from the third week on it is what the weekday costs; more than that is a story again."""
+    """It is reported twice; from the third week on it is the usual cost of the weekday, and only more than that is an
+    anomaly."""
     sundays = [day for day in DAYS if day.weekday() == 6]
     costs = dict.fromkeys(DAYS, 10.0) | dict.fromkeys(sundays[10:], 50.0) | {sundays[30]: 200.0}
     assert [each.days[0].day for each in found(costs)] == [sundays[10], sundays[11], sundays[30]]

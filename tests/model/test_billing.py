@@ -1,4 +1,4 @@
-"""A billing line is known by its content, not by the ids, names or order of an answer."""
+"""A billing line is identified by its content, not by the ids, names or order of a response."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def test_equal_lines_stay_two(bill: list[BillingLine]) -> None:
 
 
 def test_what_does_not_matter_does_not_change_the_fingerprint() -> None:
-    """Ids of the answer, names and descriptions are not money."""
+    """Ids of the response, names, descriptions and the way a number is written do not change the fingerprint."""
     same = line(cost="1.500", provider_id="x", resource_name="y", description="z", original_text="1.50000000000000")
     assert fingerprint([line()]) == fingerprint([same])
 
 
 def test_what_matters_changes_the_fingerprint() -> None:
-    """Amounts, quantities, tiers and environments are."""
+    """Amounts, quantities, tiers and environments do."""
     for change in (
         {"total_cost": Decimal("1.51")},
         {"quantity": Decimal(1)},

@@ -59,13 +59,13 @@ def test_the_days_of_a_month_have_its_amount(amount: Decimal, days: int) -> None
     ],
 )
 def test_what_a_threshold_looks_at(on: str, percent: str, to_date: str, expected: str | None, crosses: bool) -> None:
-    """100 a month, of which 40 are for the days until now."""
+    """The amount of the month is 100, and 40 of it are for the days until now."""
     its = Spending(Decimal(100), Decimal(to_date), Decimal(40), None if expected is None else Decimal(expected))
     assert its.crosses(Threshold(on, Decimal(percent))) is crosses  # type: ignore[arg-type]
 
 
 def test_a_forecast_is_clear_three_percent_below() -> None:
-    """One that moves around its limit is not told again and again."""
+    """A forecast that moves around its limit is not reported again and again."""
     threshold = Threshold("forecast", Decimal(50))
     clear = [
         Spending(Decimal(100), Decimal(0), Decimal(0), Decimal(text)).is_clear_of(threshold)

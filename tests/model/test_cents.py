@@ -21,7 +21,7 @@ AMOUNTS = st.lists(UNITS.map(from_units), max_size=30)
 
 @given(AMOUNTS)
 def test_cents_sum_to_the_rounded_sum(amounts: list[Decimal]) -> None:
-    """Whatever the signs; each amount is rounded up or down, and whole cents are not touched."""
+    """For all signs, each amount is rounded up or down, and whole cents do not change."""
     cents = to_cents(amounts, "USD")
     assert sum(cents, Decimal(0)) == total(amounts).quantize(CENT, ROUND_HALF_EVEN)
     for amount, rounded in zip(amounts, cents, strict=True):

@@ -1,4 +1,4 @@
-"""What is drawn from commitments: exactly, in whatever order the costs became known."""
+"""Amounts drawn from commitments: exact, in any order in which the costs become known."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def commitment(size: str = "100", **more: Any) -> Commitment:
 
 
 def cost(day: int, charges: str, credit: str = "0", place: str = "KAFKA", quantity: str = "0") -> DayCost:
-    """What a product group costs on a day of the term, by its number."""
+    """Return the cost of a product group on a day of the term, by the number of the day."""
     at = {"product_category": place}
     return DayCost(START + timedelta(days=day), at, "GB", Decimal(charges), Decimal(credit), Decimal(quantity))
 
 
 def drawn(drawing: Drawing, each: Commitment, day: int = 30) -> list[tuple[Decimal, Decimal]]:
-    """What is drawn from a commitment and left of it, by interval."""
+    """Return what is drawn from a commitment and what remains, by interval."""
     found = drawing.of(each, START + timedelta(days=day))
     return [(from_units(now.drawn), from_units(now.remaining)) for now in found]
 

@@ -26,7 +26,7 @@ _DAYS = st.dates(date(2000, 1, 1), date(2099, 12, 1))
 
 @given(_DAYS, st.integers(0, 400), st.integers(1, 31))
 def test_windows_cover_a_range_exactly(start: date, length: int, size: int) -> None:
-    """The windows of a range are its days, each once and in order, none longer than asked."""
+    """The windows of a range are its days, each once and in order, none longer than the limit."""
     whole = DayRange(start, start + timedelta(days=length))
     windows = list(whole.windows(size))
     assert [day for window in windows for day in window] == list(whole)
@@ -59,7 +59,7 @@ def test_days_touched_by_instants() -> None:
 
 @pytest.mark.parametrize("name", ["", "Mars/Olympus", "../etc/passwd", "UTC\x00", "/etc/localtime"])
 def test_unknown_zones_are_refused(name: str) -> None:
-    """What is no IANA zone is a clear error, whatever it tries to be instead."""
+    """A value that is no IANA zone is a clear error, whatever else it is."""
     with pytest.raises(ValueError, match="is not an IANA time zone"):
         zone_named(name)
 

@@ -1,4 +1,4 @@
-"""The effects of a change sum to it, whatever was billed."""
+"""The effects of a change sum to it, for every bill."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def _costs(random: Random) -> dict[str, int]:
 
 
 def _charged(random: Random) -> Charged:
-    """A part of a bill: also what nobody would expect, such as shares larger than the bill, refunds, and methods that
-    the bill does not have."""
+    """A part of a bill: unlikely ones too, such as shares larger than the bill, refunds, and methods that the bill does
+    not have."""
     if random.random() < 0.1:
         return Charged({}, None)
     quantity = random.choice([None, Quantity(_amount(random), random.choice([None, "GB", HOURS]))])

@@ -1,4 +1,4 @@
-"""Money keeps every digit, from the text of the wire to the text of the answer."""
+"""Money keeps every digit, from the text of a request to the text of the response."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_rendering_is_exact_and_plain(amount: Decimal) -> None:
 
 @given(st.lists(amounts.filter(lambda amount: abs(amount) < LIMIT / 100), max_size=50))
 def test_total_does_not_depend_on_the_order(values: list[Decimal]) -> None:
-    """A sum is exact beyond the 28 digits of Python's default context, in whatever order."""
+    """A sum is exact beyond the 28 digits of Python's default context, in any order."""
     assert total(values) == total(reversed(values)) == from_units(sum(to_units(value) for value in values))
 
 

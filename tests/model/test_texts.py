@@ -40,7 +40,7 @@ def test_a_clean_text_can_be_stored(text: str) -> None:
 
 @given(ANYTHING, st.integers(20, 300))
 def test_an_id_fits(text: str, longest: int) -> None:
-    """Whatever comes, an id has no more characters than its column, and is the same when it comes back."""
+    """An id never has more characters than its column, and does not change when it is cleaned again."""
     found = clean_id(text * 3, longest)
     assert len(found) <= longest
     assert clean_id(found, longest) == found

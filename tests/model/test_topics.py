@@ -60,7 +60,7 @@ def test_a_topic_has_one_id_in_python_and_in_the_query_engine() -> None:
 
 
 def test_a_plan_knows_other_spellings() -> None:
-    """An alias follows the type it stands for; patterns are those of a shell."""
+    """An alias has the method of its type; patterns are those of a shell."""
     plan = TopicPlan({"A": TopicMethod("even_split")}, {"B": "A"}, "cluster", "topic", ("_*", "x?"))
     assert plan.method_of("A") == plan.method_of("B") == TopicMethod("even_split")
     assert plan.method_of("C") is None
@@ -68,5 +68,5 @@ def test_a_plan_knows_other_spellings() -> None:
 
 
 def test_retention_counts_days_back() -> None:
-    """The oldest day of which rows are kept is as many days back as the plan says."""
+    """Rows are kept for as many days back as the plan says."""
     assert TopicPlan({}, {}, "cluster", "topic", retention_days=31).oldest_day(date(2026, 3, 31)) == date(2026, 2, 28)

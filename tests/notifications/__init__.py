@@ -1,1 +1,1 @@
-"""Tests of what is told, and of the ways to tell it."""
+"""Tests of messages, and of the ways to send them."""

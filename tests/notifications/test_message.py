@@ -144,7 +144,7 @@ def test_a_name_breaks_no_line() -> None:
 
 
 def test_the_payload_is_thin() -> None:
-    """A type, a time, and who, what and where."""
+    """The body has a type, a time, the tenant, the event and its subject."""
     payload = try_message("acme", "desk", NOW, "https://x").payload
     assert (payload["type"], payload["data"]["tenant"], payload["data"]["subject"]) == ("test", "acme", "sink/desk")
     assert payload["data"]["sentence"] == "acme: this message says that desk can be reached."

@@ -1,4 +1,4 @@
-"""The ways to tell a message, against servers that take it, refuse it, or do neither."""
+"""Sending messages to servers that accept them, refuse them, or do neither."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def hook(url: str, *secrets: str, allow_private: bool = True) -> WebhookSettings
 
 
 def test_a_webhook_is_signed_with_every_secret() -> None:
-    """As the receivers' libraries check it, in whatever zone the clock is."""
+    """The signature is valid for the receivers' libraries, in any zone of the clock."""
     with Receiver() as receiver:
         now = datetime.now(timezone(timedelta(hours=9)))
         assert send(hook(receiver.url, SECRET, OTHER_SECRET), MESSAGE, now) == Outcome()
@@ -83,7 +83,7 @@ def test_a_receiver_that_hangs_up_or_hangs(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "10.1.2.3", "169.254.169.254", "[::1]", "[fd00::1]", "localhost"])
 def test_private_addresses_are_not_connected_to(host: str) -> None:
-    """Unless they are allowed: nobody reaches the machines around the service through it."""
+    """Unless private addresses are allowed, the service cannot be used to reach the machines around it."""
     outcome = send(hook(f"https://{host}/hook", allow_private=False), MESSAGE, NOW)
     assert outcome.error is not None
     assert "not an address of the public internet" in outcome.error
@@ -193,7 +193,7 @@ def test_a_mail() -> None:
 
 
 def test_a_mail_that_is_refused() -> None:
-    """By some, by all, because there is no encryption, or because nobody is there."""
+    """A mail may be refused for some recipients or all, for lack of encryption, or because no server listens."""
     with mailbox(b"ann@") as server:
         some = send(mails(port=server.server_address[1]), MESSAGE, NOW)
     with mailbox(b"ann@", b"ben@") as server:

@@ -63,7 +63,7 @@ def test_the_page_is_one_slash_away(client: httpx.Client) -> None:
     [("", "./"), ("acme", "./"), ("acme/", "../"), ("acme/costs", "../"), ("a%20b/costs", "../"), ("a/b/c", "../../")],
 )
 def test_every_address_is_the_page(client: httpx.Client, path: str, base: str) -> None:
-    """The page is answered for every address below it, and finds its files from there."""
+    """Every address below the page's serves the page, which finds its files from there."""
     answer = client.get(f"/ui/{path}")
     assert answer.status_code == 200
     assert answer.headers["content-type"].startswith("text/html")
@@ -153,7 +153,7 @@ BUILT_PAGE = BUILT / "index.html"
 
 @pytest.mark.skipif(not BUILT_PAGE.is_file(), reason="the page has not been built")
 def test_the_built_page_loads_only_its_own_files() -> None:
-    """What the build made names no other host, and its first load is small: with the answers some 15 kB more."""
+    """The built files name no other host, and the first load is small: some 15 kB more with the responses."""
     files = PageFiles()
     page = files.page
     assert page is not None
@@ -187,5 +187,5 @@ def test_the_built_page_loads_only_its_own_files() -> None:
     ],
 )
 def test_who_takes_gzip(header: str, accepted: bool) -> None:
-    """Names in any case, with weights; ``*`` stands for what is not named, and the weight 0 refuses."""
+    """Names are in any case, with weights; ``*`` matches those that are not named, and the weight 0 refuses."""
     assert accepts_encoding(header, "gzip") is accepted

@@ -49,7 +49,7 @@ def test_the_laws_of_the_page_hold() -> None:
 
 
 def test_the_types_of_the_page_are_those_of_the_document(tmp_path: Path) -> None:
-    """`npm run types` gives the same bytes again: the page reads answers as the API's document describes them."""
+    """`npm run types` gives the same bytes again: the page reads responses as the API's document describes them."""
     made = tmp_path / "schema.d.ts"
     node("node_modules/openapi-typescript/bin/cli.js", "openapi.json", "--output", str(made))
     assert made.read_bytes() == (WEB / "src" / "api" / "schema.d.ts").read_bytes()
@@ -63,7 +63,7 @@ def test_the_filters_of_the_page_are_those_of_the_document(tmp_path: Path) -> No
 
 
 def artifacts() -> str:
-    """Where pictures of the page are kept; empty if they are not wanted."""
+    """Return the folder for pictures of the page; empty if they are not wanted."""
     found = os.environ.get("CHARGEBACK_ARTIFACTS")
     return "" if found is None else str(Path(found).absolute())
 

@@ -1,4 +1,4 @@
-"""What holds is told to a real Alertmanager until it holds no more, whichever worker does it."""
+"""Conditions are sent to a real Alertmanager until they end, by any worker."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def budget(laboratory: Laboratory, monthly: str) -> None:
 
 
 def story(laboratory: Laboratory, kind: str, *, impact: str = "100.00", state: str = "open") -> None:
-    """Record that something stands out, or what became of it."""
+    """Record an anomaly, or a change of it."""
     body = {
         **{"identity_id": "sa-a", "product_category": "KAFKA", "first_date": f"{DAY}", "last_date": f"{DAY}"},
         **{"impact": impact, "sentence": "sa-a was charged more", "more": 0, "currency": "USD"},
@@ -75,13 +75,13 @@ def story(laboratory: Laboratory, kind: str, *, impact: str = "100.00", state: s
 
 
 def conditions(laboratory: Laboratory, now: datetime | None = None) -> list[Condition]:
-    """What holds by now."""
+    """Return the conditions that hold now."""
     with laboratory.store.control.read() as connection:
         return read_conditions(connection, utc_now() if now is None else now)
 
 
 def told(laboratory: Laboratory, alertmanager: str) -> list[dict[str, Any]]:
-    """What the Alertmanager has after a new worker has told it what holds."""
+    """Return the alerts of the Alertmanager after a new worker has sent the conditions."""
     settings = AlertmanagerSettings.model_validate({"type": "alertmanager", "url": alertmanager, "allow_private": True})
     laboratory.configure(notifications={"alerts": settings})
     with laboratory.store.control.write() as connection:
@@ -127,7 +127,7 @@ def test_from_its_beginning_to_its_end(laboratory: Laboratory, alertmanager: str
 
 
 def test_what_holds_no_more_is_told_no_more(laboratory: Laboratory) -> None:
-    """A budget that was raised or removed, days that somebody puts aside, and what is forgotten."""
+    """The alerts end of a budget that was raised or removed, of days that a user marked, and of what is forgotten."""
     budget(laboratory, "450")
     laboratory.run()
     story(laboratory, "opened")

@@ -1,4 +1,5 @@
-"""What stands out, in runs: a story is told when it begins, when it has doubled, when it is over, and taken back."""
+"""Anomalies in runs: an event is recorded when one begins, when it has doubled, when it is over, and when it is
+withdrawn."""
 
 from __future__ import annotations
 
@@ -37,21 +38,21 @@ def run_until(laboratory: Laboratory, day: date) -> None:
 
 
 def told(laboratory: Laboratory) -> list[str]:
-    """The kinds of the events of what stands out."""
+    """Return the kinds of the events of anomalies."""
     with laboratory.store.control.read() as connection:
         found = read_events(connection, after=0, kind=None, limit=99)
     return [each["kind"].removeprefix("anomaly.") for each in found if each["kind"].startswith("anomaly.")]
 
 
 def bill(laboratory: Laboratory, day: date, amount: str) -> list[str]:
-    """Bill a day, run, and return what was told until now."""
+    """Bill a day, run, and return the kinds of the events so far."""
     laboratory.sources.lines[day] = [line(amount, day=day)]
     run_until(laboratory, max(laboratory.sources.lines))
     return told(laboratory)
 
 
 def test_what_was_planned_is_not_told(laboratory: Laboratory) -> None:
-    """Neither its beginning nor its end; what goes on for longer is."""
+    """Neither its beginning nor its end makes an event; days after the planned ones do."""
     day = LAST + ONE_DAY
     with laboratory.store.control.write() as connection:
         add_mark(connection, MarkedDays("", "sa-a", None, "planned", day, day, "Load test", "ann"))
@@ -60,7 +61,7 @@ def test_what_was_planned_is_not_told(laboratory: Laboratory) -> None:
 
 
 def test_what_was_told_and_dismissed_is_told_no_more(laboratory: Laboratory) -> None:
-    """Not that it has grown, and not that it is over."""
+    """Neither its growth nor its end makes an event."""
     assert bill(laboratory, LAST + ONE_DAY, "300") == ["opened"]
     with laboratory.store.control.write() as connection:
         days = (LAST + ONE_DAY, LAST + 9 * ONE_DAY)
@@ -70,7 +71,7 @@ def test_what_was_told_and_dismissed_is_told_no_more(laboratory: Laboratory) -> 
 
 
 def test_a_story_from_its_beginning_to_its_end(laboratory: Laboratory) -> None:
-    """Each part is told once; a run that changes nothing looks at nothing."""
+    """Each change makes one event; a run without news examines nothing."""
     assert told(laboratory) == []
     assert bill(laboratory, LAST + ONE_DAY, "300") == ["opened"]
     laboratory.run()
@@ -86,7 +87,7 @@ def test_a_story_from_its_beginning_to_its_end(laboratory: Laboratory) -> None:
 
 
 def test_what_a_late_bill_takes_away_is_taken_back(laboratory: Laboratory) -> None:
-    """Once; and told again if it comes back."""
+    """It is withdrawn once, and reported again if it comes back."""
     day = LAST + ONE_DAY
     assert bill(laboratory, day, "300") == ["opened"]
     assert bill(laboratory, day, "101") == ["opened", "withdrawn"]
@@ -107,7 +108,7 @@ def test_what_was_over_a_week_ago_is_no_news(tmp_path: Path) -> None:
 
 
 def test_the_largest_are_told_and_the_others_counted(laboratory: Laboratory) -> None:
-    """So many a week; more than that only repeats itself."""
+    """At most a fixed number is reported in a week, because more would repeat themselves."""
     day = LAST + ONE_DAY
     laboratory.configure(anomalies=AnomalySettings(most_a_week=2))
     names = ("sa-a", "sa-b", "sa-c", "sa-d")
@@ -137,8 +138,8 @@ def test_nobody_is_told_who_does_not_want_to_be(laboratory: Laboratory, monkeypa
 
 
 def test_less_because_others_used_more_is_not_told(tmp_path: Path) -> None:
-    """The cluster costs what it did: who uses more of it is told, and nobody whose share has fallen; but where the cost
-    itself falls, that is told."""
+    """The cost of the cluster is as before: the identity that uses more is reported, and none whose share has fallen;
+    if the cost itself falls, that is reported."""
     with Laboratory(tmp_path / "laboratory", days=46) as laboratory:
         laboratory.sources.totals = {"bytes_in": {("lkc-1", name): 1 for name in ("sa-a", "sa-b")}}
         laboratory.sources.lines = {day: [line("100", day=day)] for day in DAYS}

@@ -172,7 +172,7 @@ def test_bills_that_cannot_be_configured(tmp_path: Path, changes: dict[str, Any]
 
 
 def test_an_error_of_the_own_bill_is_the_day_s() -> None:
-    """Without its own bill a day is not replaced, whatever the others have."""
+    """Without its own bill a day is not replaced, whatever the other bills have."""
     own = GatheredDay(DAY, error="nothing")
     line = BillingLine(DAY, start_of_day(DAY), "r", "c", "t", Decimal(1), "USD", tier="bill=cloud")
     assert bill_of(line) == "cloud"

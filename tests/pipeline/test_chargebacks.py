@@ -71,7 +71,7 @@ def test_a_smaller_answer_is_taken_only_by_a_request_that_says_so(laboratory: La
 
 
 def test_a_day_without_metrics_is_marked_and_heals(laboratory: Laboratory) -> None:
-    """The mark has the reason, and goes when the metrics answer in full."""
+    """The mark has the reason, and is removed when the metrics are complete."""
     laboratory.sources.fault = AWAY
     laboratory.run()
     assert laboratory.charged() == {"sa-a": "33.333333333334", "sa-b": "33.333333333333", "sa-c": "33.333333333333"}
@@ -84,7 +84,7 @@ def test_a_day_without_metrics_is_marked_and_heals(laboratory: Laboratory) -> No
 
 
 def test_an_incomplete_answer_of_one_day_does_not_keep_others_waiting(tmp_path: Path) -> None:
-    """Only the day whose answer is incomplete is tried again."""
+    """Only the day with the incomplete response is tried again."""
     with Laboratory(tmp_path, days=2) as laboratory:
         laboratory.configure(metrics_prefetch_workers=1, allocation_retry_limit=3)
         before = DAY - timedelta(days=1)
@@ -120,7 +120,7 @@ def test_owners_that_could_not_be_listed_get_what_is_theirs_later(laboratory: La
 
 
 def test_a_line_that_is_billed_late_is_measured(laboratory: Laboratory) -> None:
-    """The order in which lines arrive does not matter: the metrics are asked for what was not known before."""
+    """The order in which lines arrive does not matter: the metrics were queried for unknown ones before."""
     laboratory.sources.totals = {**NINE_TO_ONE, "bytes_out": {("lkc-2", "sa-b"): 7}}
     laboratory.run()
     asked = laboratory.sources.asked
@@ -139,7 +139,7 @@ def test_a_line_that_is_billed_late_is_measured(laboratory: Laboratory) -> None:
 
 @pytest.mark.extensive
 def test_a_late_line_without_metrics_keeps_what_was_measured(laboratory: Laboratory) -> None:
-    """What was measured is split as it was; the day is marked, and done again when the metrics answer."""
+    """Measured lines are split as before; the day is marked, and calculated again when the metrics are available."""
     laboratory.run()
     laboratory.sources.lines[DAY] = [line("100"), line("10", resource="lkc-2", product="KAFKA_NETWORK_READ")]
     laboratory.sources.fault = AWAY
@@ -159,8 +159,8 @@ def test_a_late_line_without_metrics_keeps_what_was_measured(laboratory: Laborat
 
 @pytest.mark.extensive
 def test_days_of_an_earlier_version_are_measured_once_more(laboratory: Laboratory) -> None:
-    """What an earlier version stored of a partial answer is made good while the metrics know better; equal evidence
-    is not written again."""
+    """A partial response that an earlier version stored is replaced while the metrics have more; equal evidence is not
+    written again."""
     laboratory.sources.totals = {"bytes_in": {("lkc-1", "sa-a"): 90}}
     laboratory.run()
     laboratory.sources.totals = NINE_TO_ONE
@@ -176,7 +176,7 @@ def test_days_of_an_earlier_version_are_measured_once_more(laboratory: Laborator
 
 
 def test_whom_rows_charge_is_known_with_the_rows(laboratory: Laboratory) -> None:
-    """A reader never sees a row of somebody who has no place in the inventory: both are one transaction."""
+    """A reader never sees a row of an identity that is not in the inventory: both are written in one transaction."""
     laboratory.sources.totals = {"bytes_in": {("lkc-1", "sa-unlisted"): 1}}
     facts, seen = laboratory.store.facts, list[tuple[bool, bool]]()
 
@@ -196,7 +196,7 @@ def test_whom_rows_charge_is_known_with_the_rows(laboratory: Laboratory) -> None
 
 
 def test_metrics_are_waited_for_and_then_done_without(laboratory: Laboratory) -> None:
-    """Each run in which they do not answer is counted; the last one calculates the day, and marks it."""
+    """Each run without metrics is counted; the last one calculates the day, and marks it."""
     laboratory.configure(allocation_retry_limit=3)
     laboratory.sources.fault = AWAY
     for attempts in (1, 2):
@@ -212,7 +212,7 @@ def test_metrics_are_waited_for_and_then_done_without(laboratory: Laboratory) ->
 
 
 def test_a_bill_that_is_not_all_there_is_an_error_of_its_day(tmp_path: Path) -> None:
-    """A day of which billing lines are missing is not calculated, and says so; the others are."""
+    """A day with missing billing lines is not calculated, and has an error; the others are calculated."""
     with Laboratory(tmp_path, days=2) as laboratory:
         before = DAY - timedelta(days=1)
         laboratory.sources.lines = {DAY: [line("100"), line("7")], before: [line("100", day=before)]}
@@ -230,7 +230,7 @@ def test_a_bill_that_is_not_all_there_is_an_error_of_its_day(tmp_path: Path) -> 
 
 
 def test_an_unknown_product_type_is_named_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """However many days have it, one line of the log says that nobody takes its cost."""
+    """However many days have it, one line of the log says that its cost is not allocated."""
     with Laboratory(tmp_path, days=3) as laboratory:
         window = [DAY - timedelta(days=number) for number in range(3)]
         laboratory.sources.lines = {day: [line("1", product="NEW_THING", day=day)] for day in window}

@@ -54,7 +54,7 @@ def test_a_parent_that_reads_nothing_holds_nobody_up() -> None:
 
 
 def test_a_parent_that_is_gone_is_no_error() -> None:
-    """Nobody is there to be told: the child has its end all the same."""
+    """Messages to a dead parent are dropped: the child ends normally all the same."""
     mine, theirs = multiprocessing.Pipe()
     mine.close()
     messenger = Messenger(theirs)
@@ -96,7 +96,7 @@ def process_of_a_run(deployment: Deployment, executor: ChildProcesses) -> BasePr
 
 
 def test_a_child_does_the_run_and_tells_of_it(deployment: Deployment) -> None:
-    """The parent hears where the run is, and has its result; the run is recorded and the lease is free."""
+    """The parent gets the progress and the result; the run is recorded and the lease is free."""
     heard: list[Progress] = []
     result = started(deployment).wait(heard.append)
     assert (result.outcome, result.errors) == (RunOutcome.COMPLETED, ())
@@ -106,7 +106,7 @@ def test_a_child_does_the_run_and_tells_of_it(deployment: Deployment) -> None:
 
 
 def test_a_child_that_dies_is_a_failed_run(deployment: Deployment) -> None:
-    """The parent is told how the process ended, and does not wait for more."""
+    """The parent learns how the process ended, and does not wait for more."""
     deployment.server.faults.add("/billing/v1/costs", Fault(status=None, delay=60, times=None))
     running = started(deployment)
     (process,) = processes_of_runs()
@@ -161,7 +161,7 @@ def test_a_child_whose_lease_was_taken_over_writes_nothing(deployment: Deploymen
 
 def test_a_child_that_found_nothing_executes_the_next_run(deployment: Deployment, children: ChildProcesses) -> None:
     """A run that calculated something ends its process; one that did not leaves it for the next run, which is recorded
-    and logged as its own. Whoever asks the finished run to stop changes nothing."""
+    and logged as its own. A stop request for the finished run has no effect."""
     calculating = process_of_a_run(deployment, children)
     assert calculating.exitcode == 0
     first = started(deployment, children)
@@ -174,7 +174,7 @@ def test_a_child_that_found_nothing_executes_the_next_run(deployment: Deployment
 
 
 def test_an_idle_child_that_is_gone_is_replaced(deployment: Deployment, children: ChildProcesses) -> None:
-    """It may have been told to end, or have ended by itself: the next run does not notice."""
+    """Whether it was stopped or ended by itself, the next run is not affected."""
     process_of_a_run(deployment, children)
     idle = process_of_a_run(deployment, children)
     idle.terminate()

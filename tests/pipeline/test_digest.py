@@ -1,4 +1,5 @@
-"""The weekly digest, and what the owners of a part of the costs are told: nothing of any other part."""
+"""The weekly digest, and the messages for the owners of a part of the costs, which contain nothing of any other
+part."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
 
 
 def bill(day: date, name: str, amount: str = "100") -> Any:
-    """What the cluster of an identity costs on a day."""
+    """Return a line of an identity's cluster on a day."""
     return line(amount, day=day, resource=f"lkc-{name}")
 
 
@@ -104,7 +105,8 @@ def test_a_week_is_summed_up_once(laboratory: Laboratory) -> None:
 
 
 def test_what_else_a_digest_says(laboratory: Laboratory) -> None:
-    """Budgets that are reached, what is not used, and what nobody is charged for; not what is put aside."""
+    """The digest has budgets that are reached, unused resources, and unallocated cost; findings that were snoozed are
+    left out."""
     found = Budget("all", "All", {}, None, {}, Decimal(700), (Threshold("actual", Decimal(80)),))
     with laboratory.store.control.write() as connection:
         write_budget(connection, "all", found, expected=None, who="test")

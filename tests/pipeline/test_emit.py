@@ -49,7 +49,7 @@ class Emitting(Deployment):
         self.tenant = load_configuration(self.config_file).tenants["acme"]
 
     def emissions(self, name: str = "finance") -> dict[date, Emission]:
-        """What became of each date."""
+        """Return the state of each date."""
         with self.store.control.read() as connection:
             return read_emissions(connection, name)
 
@@ -59,11 +59,11 @@ class Emitting(Deployment):
 
     @property
     def out(self) -> Path:
-        """Where files go."""
+        """Return the folder for files."""
         return self.config_file.parent / "out"
 
     def changed(self) -> set[str]:
-        """The files that were written since this was asked last."""
+        """Return the files that were written since the last call."""
         now = {path.name: path.stat().st_ino for path in self.out.glob("*")}
         seen, self._seen = getattr(self, "_seen", {}), now
         return {name for name, inode in now.items() if seen.get(name) != inode}
@@ -122,7 +122,7 @@ def test_a_first_run_writes_every_day_to_the_last_digit(fresh: Emitting) -> None
 
 
 def test_the_stage_is_told(emitted: Emitting) -> None:
-    """The listener hears of the stage until all periods are done."""
+    """The listener gets the progress of the stage until all periods are done."""
     heard = [progress for progress in emitted.progress if progress.stage is Stage.EMITTING]
     assert (heard[0].done, heard[-1].done, heard[-1].total) == (0, len(WINDOW), len(WINDOW))
 
@@ -134,7 +134,7 @@ def test_a_second_run_writes_nothing(emitted: Emitting) -> None:
 
 
 def test_a_recalculated_day_is_written_again(emitted: Emitting) -> None:
-    """By a correction of the bill, or because somebody asked; no other day is."""
+    """The day is written again after a correction of the bill, or on request; no other day is."""
     changes = emitted.server.changes
     changes.add_cost(DAY, {**changes.cost_rows(DAY)[0], "id": "late", "amount": Decimal("1.25")})
     emitted.run()
@@ -194,7 +194,7 @@ def test_a_failing_date_is_its_own_error_and_is_tried_again(deployment: Emitting
 
 @pytest.mark.parametrize("error", ["ZeroDivisionError", "SystemExit"])
 def test_a_plugin_may_fail_in_any_way(deployment: Emitting, tmp_path: Path, error: str) -> None:
-    """Whatever it raises is its date's error, in one line that names the plugin and the place in its code."""
+    """Any error of the plugin is its date's error, in one line that names the plugin and the place in its code."""
     with installed(tmp_path):
         deployment.emitters(tiny(deployment, broken_on=str(DAY), error=error))
         (told,) = deployment.run().errors

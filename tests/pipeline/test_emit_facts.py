@@ -1,4 +1,4 @@
-"""What emitters are told, and that it ends when the run is to end."""
+"""The data of emitters, which end when the run is to end."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_everything_there_is_to_ask(run: RunContext) -> None:
 
 
 def test_a_stream_ends_when_the_run_is_asked_to(run: RunContext) -> None:
-    """What is under way is interrupted, what has not begun does not begin, and it is told as a stop."""
+    """A stream in progress is interrupted, others do not begin, and the error is that of a stop."""
     with facts_for(run) as facts:
         rows = facts.rows(PERIOD)
         next(rows)
@@ -73,7 +73,7 @@ def test_a_query_is_cancelled_in_the_background(run: RunContext) -> None:
 
 
 def test_a_query_that_is_cancelled_without_a_stop_is_told_as_such(run: RunContext) -> None:
-    """Nobody asked the run to stop, so it is no stop."""
+    """The run was not asked to stop, so the error is not that of a stop."""
     token, engine = CancellationToken(), QueryEngine()
     facts = StoredFacts(run.store, engine, token, run.check, FocusTenant.of(run.tenant))
     token.cancel()

@@ -21,7 +21,7 @@ WEEKLY = replace(DAILY, aggregation="weekly")
 
 
 def done(planned: EmissionPlan, state: EmissionState = EmissionState.EMITTED) -> dict[date, Emission]:
-    """What is known after everything that was due has ended in ``state``, and what was skipped is recorded."""
+    """Return the emissions after everything that was due has ended in ``state``, and what was skipped is recorded."""
     found = {
         due.period.start: Emission("finance", due.period.start, state, due.version, due.attempts + 1)
         for due in planned.due
@@ -42,7 +42,7 @@ def test_everything_is_due_once_oldest_first() -> None:
 
 
 def test_what_failed_is_due_again_and_its_attempts_are_counted() -> None:
-    """Every run tries again; a new version starts counting anew."""
+    """Every run tries again; for a new version, attempts are counted from zero."""
     failed = done(plan(DAILY, DAYS, FILES, {}), EmissionState.FAILED)
     assert [due.attempts for due in plan(DAILY, DAYS, FILES, failed).due] == [1] * len(DAYS)
     assert plan(DAILY, DAYS, FILES | {MONDAY: "new"}, failed).due[0].attempts == 0
@@ -68,7 +68,7 @@ def test_a_week_is_due_while_it_grows() -> None:
 
 
 def test_a_day_that_waits_for_its_calculation_is_not_due() -> None:
-    """It keeps what was emitted of it; its week is told from the rows that are there."""
+    """Its last emission stays; its week is written from the rows that exist."""
     known = done(plan(WEEKLY, DAYS, FILES, {}))
     assert plan(WEEKLY, DAYS[:3] + DAYS[4:], FILES, known) == EmissionPlan([], [])
     assert starts(plan(DAILY, DAYS[1:], FILES, {})) == DAYS[1:]

@@ -1,4 +1,4 @@
-"""The engine: child processes under the lease, the log lines, suspension, time limits, and an end when asked."""
+"""The engine: child processes under the lease, the log lines, suspension, time limits, and an orderly stop."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def start(deployment: Deployment, configuration: Configuration) -> Iterator[Call
 
 
 def outcomes(deployment: Deployment) -> list[str]:
-    """How the runs ended so far."""
+    """Return the outcomes of the runs so far."""
     with deployment.store.control.read() as connection:
         return list(connection.execute(select(schema.runs.c.outcome).order_by(schema.runs.c.run_id)).scalars())
 
@@ -168,8 +168,8 @@ def test_who_is_told_hears_of_it(deployment: Deployment, start: Callable[..., En
 def test_stopping_ends_a_run_between_days(
     deployment: Deployment, start: Callable[..., Engine], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A stop in the middle of a long wait is quick, the run is recorded as interrupted, and nothing starts any more. It
-    was asked for, so the log does not call it an error."""
+    """A stop in the middle of a long wait is quick, the run is recorded as interrupted, and nothing else starts.
+    Because it was requested, the log has no error."""
     caplog.set_level(logging.INFO)
     deployment.server.faults.add("/billing/v1/costs", Fault(status=429, retry_after=300, times=None))
     engine = start()
@@ -186,7 +186,7 @@ def test_stopping_ends_a_run_between_days(
 
 
 def test_as_many_as_there_are() -> None:
-    """A place can be had once until it is given back; whoever does not want to wait is told."""
+    """A slot is free again once it is returned; a caller that does not wait gets a refusal."""
     places = RunSlots(2)
     assert [places.try_take() for _ in range(3)] == [True, True, False]
     places.give_back()
@@ -209,7 +209,7 @@ def test_whoever_waits_is_counted_and_gets_the_next_one() -> None:
 
 
 def test_closed_places_let_everybody_go() -> None:
-    """Nobody waits for a place that will never be given, and none is given any more."""
+    """All waits for a slot end, and no slot is given any more."""
     places = RunSlots(0)
     got: list[bool] = []
     thread = threading.Thread(target=lambda: got.append(places.take()))
@@ -222,7 +222,7 @@ def test_closed_places_let_everybody_go() -> None:
 
 
 def test_a_tenant_that_hangs_keeps_no_other_waiting(caplog: pytest.LogCaptureFixture) -> None:
-    """Whatever the others do, each tenant has its turns; one that hangs does not keep the end waiting either."""
+    """Each tenant gets its turns; one that hangs does not delay the stop either."""
     turns: Counter[str] = Counter()
     release = threading.Event()
 

@@ -79,7 +79,7 @@ def record_run(store: TenantStore, outcome: str, *, began: timedelta) -> None:
 
 
 def lines(caplog: pytest.LogCaptureFixture, word: str, name: str = "acme") -> list[str]:
-    """What the log says of a tenant."""
+    """Return the lines of the log about a tenant."""
     return [each.getMessage() for each in caplog.records if word in each.getMessage() and name in each.getMessage()]
 
 
@@ -149,8 +149,8 @@ def test_a_trigger_can_be_called_off(configuration: Configuration, start: Callab
 
 
 def test_triggered_runs_count_against_the_limit(configuration: Configuration, start: Callable[..., Engine]) -> None:
-    """With one place, a second tenant is refused until the first has ended, and its lease is free; the tenant that
-    runs is told that it does."""
+    """With one slot, a second tenant is refused until the first has ended, and its lease is free; a trigger for the
+    tenant that runs says that it runs."""
     executor = HeldRuns()
     engine = start(configuration, executor)
     engine.trigger("acme", RunRequest())
@@ -184,8 +184,8 @@ def test_a_database_that_is_away_is_waited_for(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """However often it is tried in vain, nobody is suspended, the log says so once, and the other tenant is run; when
-    the database answers, its tables are set up, an old suspension is cleared and the tenant is run."""
+    """After any number of failed attempts, no tenant is suspended, the log says so once, and the other tenant is run;
+    when the database responds, its tables are set up, an old suspension is cleared and the tenant is run."""
     caplog.set_level(logging.INFO)
     monkeypatch.setattr(engine_module, "_MAX_RETRY_SECONDS", 0.1)
     monkeypatch.setattr(engine_module, "_FIRST_RETRY_SECONDS", 0.1)
@@ -220,7 +220,7 @@ def test_a_database_that_is_away_is_waited_for(
 def test_a_newer_database_at_start_ends_the_service(
     configuration: Configuration, store: TenantStore, start: Callable[..., Engine]
 ) -> None:
-    """What cannot heal by itself is told at start; found later, it is that tenant's trouble alone."""
+    """A permanent error ends the service at start; found later, it concerns that tenant alone."""
     with store.control.write() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     failed: list[str] = []
@@ -260,7 +260,7 @@ def test_without_periodic_refresh_tenants_are_prepared_all_the_same(
 
 
 def test_stopping_ends_runs_and_waits(configuration: Configuration, start: Callable[..., Engine]) -> None:
-    """A run under way is asked to end, one that waits for its place never begins."""
+    """A run in progress is asked to stop; one that waits for its slot never begins."""
     executor = HeldRuns()
     engine = start(configuration, executor)
     engine.start()

@@ -33,11 +33,11 @@ from tests.support.sources import DAY, RECALCULATE, Laboratory, Sources, line
 
 ANY_DAY = date(2026, 1, 1)
 Values = Mapping[tuple[str, str, str], int]
-#: What the metrics answer (a part of the truth, or how they fail), how many of the lines are billed, whether statements
-#: can be listed, and whether it is a recalculation.
+#: The response of the metrics (a part of the truth, or a kind of failure), the number of billed lines, whether
+#: statements can be listed, and whether it is a recalculation.
 Step = tuple[Values | str, int, bool, bool]
 
-#: What the metrics know in truth; every other answer has a part of it.
+#: The complete measurements; every other response has a part of them.
 WHOLE: Values = {
     ("bytes_in", "lkc-1", "sa-a"): 90,
     ("bytes_in", "lkc-1", "sa-b"): 10,
@@ -71,20 +71,20 @@ def values_of(usage: pa.Table) -> dict[tuple[str, str, str], int]:
 
 
 def group(values: Values, key: tuple[str, str, str]) -> dict[str, int]:
-    """What is known of the measure and resource of a key."""
+    """Return the stored values of the measure and resource of a key."""
     return {subject: value for (measure, resource, subject), value in values.items() if (measure, resource) == key[:2]}
 
 
 def has_all(values: Mapping[str, int], of: Mapping[str, int]) -> bool:
-    """Whether nothing is missing, or smaller."""
+    """Return whether no value is missing or smaller."""
     return all(values.get(key, -1) >= value for key, value in of.items())
 
 
 @given(st.lists(parts_of_whole, max_size=6))
 @settings(max_examples=examples(60))
 def test_what_is_kept_is_never_less_than_it_was(answers: list[Values]) -> None:
-    """Whatever the answers are, each measure of each resource only grows, always is one of the answers, and is the
-    whole once that was seen."""
+    """For any responses, each measure of each resource only grows, always equals one of the responses, and is complete
+    once a response was."""
     known = table({})
     for number, answer in enumerate([*answers, WHOLE, *answers]):
         before, known = values_of(known), richer_of(known, table(answer))
@@ -130,12 +130,12 @@ def fetched(sources: Sources, facts: FactTables, wanted: Sequence[UsageRequest],
 
 
 def later_days(count: int) -> list[UsageRequest]:
-    """Days of which nothing is stored."""
+    """Return days without stored evidence."""
     return [UsageRequest(ANY_DAY + timedelta(days=number), use_stored=False) for number in range(1, count + 1)]
 
 
 def test_stored_usage_that_is_enough_is_not_asked_for(facts: FactTables) -> None:
-    """The source is asked only for days of which nothing is stored."""
+    """The source is queried only for days without stored usage."""
     sources = Sources(totals=nested(LESS))
     stored, new = fetched(sources, facts, [UsageRequest(ANY_DAY, use_stored=True), *later_days(1)])
     assert stored.table is not None
@@ -156,7 +156,7 @@ def test_lost_usage_is_asked_for_again(facts: FactTables, caplog: pytest.LogCapt
 
 
 def test_less_than_is_stored_is_named_and_not_taken(facts: FactTables) -> None:
-    """The measures of which the source has less are told, unless it is to replace what is stored."""
+    """Measures that are smaller in the source are reported, unless they are to replace the stored ones."""
     sources = Sources(totals=nested(LESS))
     (careful,) = fetched(sources, facts, [UsageRequest(ANY_DAY, use_stored=False)])
     assert careful.table is not None
@@ -189,14 +189,14 @@ def test_a_source_that_is_away_is_asked_once(facts: FactTables) -> None:
 
 
 def test_an_incomplete_answer_says_nothing_of_other_days(facts: FactTables) -> None:
-    """Each of them is asked for."""
+    """Each of them is queried."""
     sources = Sources(fault=PARTIAL)
     assert [usage.error for usage in fetched(sources, facts, later_days(4))] == [PARTIAL] * 4
     assert sources.asked == 4
 
 
 class Measuring(Sources):
-    """Metrics that say the day they were asked for, and how many samples made no sense."""
+    """Metrics that return the day of the query, and a number of invalid samples."""
 
     def usage(self, day: date, inventory: Inventory) -> MeasuredUsage:
         self.asked += 1
@@ -204,7 +204,7 @@ class Measuring(Sources):
 
 
 def test_days_come_in_the_order_in_which_they_are_wanted(facts: FactTables, caplog: pytest.LogCaptureFixture) -> None:
-    """However many threads fetch them; samples that do not count are told of each day."""
+    """The order does not depend on the number of threads; invalid samples are reported for each day."""
     wanted = later_days(20)
     usages = fetched(Measuring(), facts, wanted, workers=4)
     days = [usage.table["date"].to_pylist() for usage in usages if usage.table is not None]
@@ -213,7 +213,7 @@ def test_days_come_in_the_order_in_which_they_are_wanted(facts: FactTables, capl
 
 
 def test_nobody_fetches_for_a_run_that_has_ended(facts: FactTables) -> None:
-    """Days that are left when the calculation ends are not asked for any more."""
+    """When the calculation ends, the remaining days are not queried any more."""
     sources = Measuring()
     with UsageFetcher(sources, CLUSTER, facts, workers=2).fetching(later_days(100)) as usages:
         next(usages)

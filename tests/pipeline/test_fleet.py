@@ -1,4 +1,4 @@
-"""Days calculated by other processes: the same files, whatever happens to these processes."""
+"""Days calculated by other processes: the same files, even if these processes fail."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def test_workers_of_this_machine_write_the_same_files(tmp_path: Path, alone: list[str]) -> None:
-    """Two processes of this machine give the bytes of one, each day once, and progress tells of every day."""
+    """Two processes of this machine give the bytes of one, each day once, and report progress of every day."""
     heard: list[Progress] = []
     with laboratory(tmp_path / "dask") as tenant:
         result = run(tenant, ComputeSettings(type="dask", workers=2), heard.append)
@@ -149,7 +149,7 @@ def test_a_scheduler_that_is_not_there_fails_the_run(tmp_path: Path, monkeypatch
 
 
 class _After:
-    """Does something once, when so many days are calculated."""
+    """Does something once, when a number of days is calculated."""
 
     def __init__(self, days: int, work: Callable[[], None]) -> None:
         self._days = days
@@ -186,7 +186,7 @@ def test_the_scheduler_is_killed(tmp_path: Path, alone: list[str]) -> None:
 
 @pytest.mark.drill
 def test_a_day_that_is_sent_to_nobody_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While the client still looks for its scheduler it takes days, which nobody will calculate."""
+    """While the client still looks for its scheduler it accepts days that are never calculated."""
     monkeypatch.setattr(fleet, "_CONNECT_SECONDS", 5)
     task = cast(day_task.DayTask, "never calculated")
     with dask_cluster(tmp_path / "cluster", workers=1) as cluster, fleet.connect(cluster.settings) as client:

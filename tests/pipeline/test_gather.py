@@ -47,7 +47,7 @@ def line(day: date, **more: object) -> BillingLine:
 
 @dataclass
 class Bills:
-    """A gatherer of a made-up ecosystem: it answers with the given days, and with nothing else."""
+    """A gatherer of a made-up ecosystem, which returns the given days and nothing else."""
 
     answers: dict[date, GatheredDay] = field(default_factory=dict)
     fails_after: int | None = None
@@ -105,7 +105,7 @@ def test_a_foreign_currency_is_an_error_of_its_day(run: RunContext, deployment: 
 
 
 def test_a_day_that_is_answered_twice_is_not_calculated(run: RunContext, deployment: Deployment) -> None:
-    """Neither the first answer nor an empty second one passes for the bill of the day."""
+    """Neither the first result nor an empty second one counts as the bill of the day."""
 
     class Twice(Bills):
         def billing(self, days: DayRange) -> Iterator[GatheredDay]:
@@ -179,7 +179,7 @@ def test_a_required_listing_that_fails_stops_the_run(run: RunContext) -> None:
 
 
 def test_a_billed_resource_that_no_listing_names_is_in_the_inventory(run: RunContext, deployment: Deployment) -> None:
-    """It gets the type that its line tells."""
+    """It gets the type that its line names."""
     gather(run, Bills({DAY: GatheredDay(DAY, [line(DAY, resource_id="x", resource_type="gadget")])}))
     with deployment.store.control.read() as connection:
         types = {resource.resource_id: resource.resource_type for resource in read_inventory(connection).resources}

@@ -1,10 +1,10 @@
-"""One seed, one history: the real pipeline and store, in one thread, over a place, a database, sources and a clock that
-fail as a seed says.
+"""One seed, one history: the real pipeline and store, in one thread, over a storage, a database, sources and a clock
+that fail as the seed says.
 
-After every step what is charged is what is billed, nothing that is named is missing, no number goes back, and what was
-answered as of an earlier instant, within runs too, is answered again with the same bytes. What nothing names is gone
-after the grace time, and a run in peace ends with every day calculated. In some histories months are closed, opened
-again and sealed: no receipt is lost, what was booked stays, and the books are the facts.
+After every step, charges equal the bill, every named file exists, no number decreases, and queries as of an earlier
+instant, within runs too, return the same bytes as before. Files without a name in the catalogue are removed after the
+grace time, and a run without faults ends with every day calculated. In some histories months are closed, opened again
+and sealed: no receipt is lost, what was booked stays, and the books agree with the facts.
 
 ``HISTORIES=sqlite:1234`` in the environment plays the history of a seed alone, and says what happens in it.
 """
@@ -120,7 +120,7 @@ class Faults:
         self._left = -1
         self.what = ""
         self.is_dead = False
-        #: What arrives although its writer was told that it did not.
+        #: Writes that arrive although the writer got an error.
         self.late: list[Callable[[], object]] = []
 
     def plan(self) -> None:
@@ -129,7 +129,7 @@ class Faults:
         self._left = self._chance.randint(0, KINDS_OF_FAULTS[self.what])
 
     def meets(self, *kinds: str) -> bool:
-        """Count a write; return whether the planned thing happens at it. Who is dead writes nothing."""
+        """Count a write; return whether the planned fault happens at it. A dead process writes nothing."""
         if self.is_dead:
             raise Killed
         if self.what not in kinds:
@@ -138,7 +138,7 @@ class Faults:
         return self._left == -1
 
     def kill(self) -> None:
-        """End the process: whatever it still does on its way out has no effect."""
+        """End the process: whatever it does afterwards has no effect."""
         self.is_dead = True
         raise Killed
 
@@ -197,7 +197,7 @@ class FaultyFolder(Folder):
 
 
 class FaultyDatabase(ControlDatabase):
-    """A database whose statements and transactions fail, or whose answers are lost."""
+    """A database whose statements and transactions fail, or whose responses are lost."""
 
     def __init__(self, connection_string: str, owner: StorageOwner) -> None:
         super().__init__(connection_string, owner=owner)
@@ -230,14 +230,14 @@ class FaultyDatabase(ControlDatabase):
 
 
 class WatchedTables(FactTables):
-    """Tables of which a look is taken after each commit."""
+    """Tables that are checked after each commit."""
 
     faults: Faults
     look: Callable[[datetime], None]
 
     @contextmanager
     def commit(self, lease: Lease, now: Clock) -> Iterator[tuple[Connection, datetime]]:
-        """Commit, and look, also where the committer is told nothing."""
+        """Commit and check, also if the committer gets an error."""
         if self.faults.meets("lease stolen"):
             lease.release()
         at = None
@@ -277,7 +277,7 @@ def in_order(work: Callable[[Any], Any], of: Sequence[Any]) -> list[Any]:
 
 
 def digest_of(*given: object) -> bytes:
-    """What names some values: tables by their content."""
+    """Return a digest that identifies some values: tables by their content."""
     digest = hashlib.sha256()
     for each in given:
         if isinstance(each, pa.Table):
@@ -372,14 +372,14 @@ class Answer:
     exported: bytes = b""
 
     def since(self, day: date) -> Answer:
-        """What of it does not concern earlier days."""
+        """Return the part that does not concern earlier days."""
         kept = {key: names for key, names in self.contents.items() if key[1] is not None and key[1] >= day}
         return replace(self, contents=kept)
 
 
 @dataclass
 class Known:
-    """What a storage has answered, and how far its numbers were; a backup goes with what was known when it was made."""
+    """The responses of a storage so far, and its highest numbers; a backup has those of its time."""
 
     answers: dict[datetime, Answer] = field(default_factory=dict)
     receipts: tuple[str, ...] = ()
@@ -388,7 +388,7 @@ class Known:
 
 
 class History:
-    """One history: a tenant, what happens to it, and what it has answered."""
+    """One history: a tenant, the events that happen to it, and its responses."""
 
     def __init__(self, folder: Path, seed: int, database: FaultyDatabase, connection_string: str) -> None:
         self.chance = random.Random(seed)
@@ -420,7 +420,7 @@ class History:
         self.store = self.laboratory.store = self._opened()
 
     def tick(self) -> datetime:
-        """The time, which goes on whenever somebody looks."""
+        """Return the time, which advances with every call."""
         self.now += timedelta(milliseconds=1)
         return self.now
 
@@ -448,7 +448,7 @@ class History:
                 self.known.answers[at] = self.answer(None)
 
     def answer(self, as_of: datetime | None) -> Answer:
-        """What the tenant answers now, or as of an instant."""
+        """Return the tenant's response as of now, or of an instant."""
         with self.store.control.read() as connection:
             if as_of is None:
                 named = present_files(connection)
@@ -466,7 +466,7 @@ class History:
         return Answer(contents, found, categories, self._export(as_of) if self._exports else b"")
 
     def _require(self, path: Path, key: str) -> None:
-        """A file that is named is there, with the content that its name tells."""
+        """Check that a named file exists, with the content that its name says."""
         assert path.exists(), f"{path} is missing"
         if path not in self._intact:
             assert hashlib.sha256(path.read_bytes()).hexdigest().startswith(key), path
@@ -644,7 +644,7 @@ class History:
         assert left <= paths, f"nothing names {sorted(left - paths)}"
 
     def _change(self) -> None:
-        """What happens outside between two steps."""
+        """Change something outside between two steps."""
         sources, day = self.laboratory.sources, self.chance.choice(DAYS)
         amount = self.chance.choice(["0.7", "30", "110"])
         match kind := self.chance.randint(0, 9):
@@ -711,7 +711,7 @@ class History:
             assert oldest > DAYS[0] or now.exported == then.exported, f"exported as of {at}"
 
     def end(self) -> None:
-        """A run in peace calculates whatever is due; long after, only what is named is left."""
+        """A run without faults calculates everything that is due; much later, only named files are left."""
         if self.chance.random() < 0.5:
             self.laboratory.sources.fault = None
             self._expect_to_give_up()
@@ -726,7 +726,7 @@ class History:
 
 @cache
 def laboratory_of(folder: Path) -> Laboratory:
-    """What histories have in common: a configured tenant."""
+    """Return what histories have in common: a configured tenant."""
     laboratory = Laboratory(folder / "laboratory", days=len(DAYS))
     laboratory.store.close()
     return laboratory

@@ -107,7 +107,7 @@ def test_what_has_not_changed_is_not_looked_at(laboratory: Laboratory, monkeypat
 
 
 def test_a_forecast_is_told_on_its_second_day(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One unusual day is none; what falls far enough below its limit is told as well."""
+    """One unusual day is not reported; a forecast that falls far enough below its limit is reported as well."""
     expected = {"amount": Decimal(990)}
 
     def _forecast(_known: object, _currency: str) -> Any:
@@ -133,7 +133,8 @@ def test_a_forecast_is_told_on_its_second_day(laboratory: Laboratory, monkeypatc
 
 
 def test_a_bill_that_grows_later_is_late(laboratory: Laboratory) -> None:
-    """What crosses a limit of the month before is told as late, once, and only of months that the budget was there."""
+    """A bill of the month before that crosses a limit later is reported as late, once, and only for months in which the
+    budget existed."""
     last = MONTH.start - ONE_DAY
     start = laboratory.clock()
     days = DayRange(last - ONE_DAY, last + ONE_DAY)
@@ -154,14 +155,14 @@ def test_a_bill_that_grows_later_is_late(laboratory: Laboratory) -> None:
 
 
 def ready_months(laboratory: Laboratory) -> list[str]:
-    """The months that were told."""
+    """Return the months that were reported as complete."""
     laboratory.run()
     with laboratory.store.control.read() as connection:
         return [each["subject"] for each in read_events(connection, after=0, kind="period.ready", limit=9)]
 
 
 def invoiced(laboratory: Laboratory, *totals: str) -> list[dict[str, Any]]:
-    """What is told of differences after a run, with these invoices."""
+    """Run with these invoices, and return the reported differences."""
     with laboratory.store.control.write() as connection:
         for number, amount in enumerate(totals):
             content = {"kind": "invoice", "status": "final", "total": amount, "tax": "0.00"}
@@ -172,7 +173,8 @@ def invoiced(laboratory: Laboratory, *totals: str) -> list[dict[str, Any]]:
 
 
 def test_a_month_is_told_when_its_last_day_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not while nobody closes months, not while a day of it is missing, not for the month that goes on, and once."""
+    """A month is reported once, when its last day is calculated, if months are closed at all; the current month is
+    not."""
     books = Mock(first_open=None)
     monkeypatch.setattr("chargeback.pipeline.notices.read_books", lambda _: books)
     with Laboratory(tmp_path / "laboratory", days=len(SINCE_DECEMBER) - 1) as laboratory:

@@ -1,4 +1,4 @@
-"""Events reach every sink: each once, in order, whatever fails meanwhile."""
+"""Events reach every sink: each once, in order, whatever fails in between."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Desk:
         self.metrics = DeliveryMetrics(self.registry)
 
     def clock(self) -> datetime:
-        """What the time is."""
+        """Return the time."""
         return self.now
 
     def sinks(self, **addresses: str) -> None:
@@ -60,12 +60,12 @@ class Desk:
             add_events(connection, [Event("shadow.ready", subject, {"days": number}, f"{subject} {number}")], self.now)
 
     def deliver(self) -> None:
-        """Tell what is due."""
+        """Send the messages that are due."""
         tenant, store = self.laboratory.tenant, self.laboratory.store
         Notifier(tenant, store, "https://x/ui", self.metrics, self.clock).deliver(threading.Event())
 
     def count(self, sink: str, outcome: str) -> float:
-        """How often an attempt ended so."""
+        """Return how many attempts had this outcome."""
         labels = {"tenant": "acme", "sink": sink, "outcome": outcome}
         return self.registry.get_sample_value("chargeback_deliveries_total", labels) or 0
 
@@ -84,12 +84,12 @@ def days_of(receiver: Receiver) -> list[int]:
 
 
 def notify_body(received: Received) -> Any:
-    """What was sent."""
+    """Return the body of a message."""
     return json.loads(received.body)
 
 
 def test_a_sink_is_told_what_happens_after_it_is_there(desk: Desk) -> None:
-    """Each event once, in order; under a new name it begins anew."""
+    """Each event is sent once, in order; under a new name, a sink begins with its own first event."""
     desk.happen(1)
     with Receiver() as receiver, Receiver() as other:
         desk.sinks(first=receiver.url)
@@ -132,7 +132,7 @@ def test_what_fails_is_tried_again_later_and_in_order(desk: Desk) -> None:
 
 
 def test_after_three_days_a_message_is_given_up_and_others_hear_of_it(desk: Desk) -> None:
-    """It is no secret: another sink is told, and it can be sent again."""
+    """It is reported to other sinks, and the message can be sent again."""
     with Receiver() as receiver, Receiver() as other:
         desk.sinks(chat=receiver.url, desk=other.url)
         desk.deliver()
@@ -176,7 +176,7 @@ def test_who_wants_no_more_is_not_asked_again(desk: Desk) -> None:
 
 
 def test_an_event_may_name_who_is_told(desk: Desk) -> None:
-    """The others are not, although they are told its kind."""
+    """Other sinks do not get it, although they get its kind."""
     with Receiver() as receiver, Receiver() as other:
         desk.sinks(chat=receiver.url, desk=other.url)
         desk.deliver()
@@ -230,7 +230,7 @@ def test_a_hundred_kills(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_two_workers_send_a_message_once(desk: Desk) -> None:
-    """Whoever claims it sends it."""
+    """The worker that claims a message sends it."""
     with Receiver() as receiver:
         desk.sinks(chat=receiver.url)
         desk.deliver()
@@ -246,7 +246,7 @@ def test_two_workers_send_a_message_once(desk: Desk) -> None:
 
 
 def test_during_maintenance_nothing_is_told(desk: Desk) -> None:
-    """What happens meanwhile is told after it, in order."""
+    """Events of the maintenance are sent after it, in order."""
     window = MaintenanceSettings(start=NOW, end=NOW + timedelta(hours=2), reason="Move of the mail server")
     with Receiver() as receiver:
         desk.sinks(first=receiver.url)
@@ -293,7 +293,7 @@ def test_mails_go_to_the_contacts_of_who_they_are_about(desk: Desk, monkeypatch:
 
 
 def test_who_has_a_scope_is_told_that_statements_are_issued(desk: Desk) -> None:
-    """There are no numbers in it; of a month that is ready, such a sink hears nothing."""
+    """The message has no numbers; such a sink gets nothing about a month that is ready."""
     with Receiver() as receiver:
         desk.sinks(mine=receiver.url)
         whole = desk.laboratory.tenant.settings.notifications["mine"]

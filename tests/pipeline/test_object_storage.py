@@ -1,4 +1,4 @@
-"""A tenant whose facts are in object storage, and whose database is a PostgreSQL, has the answers of a local twin."""
+"""A tenant whose facts are in object storage, and whose database is a PostgreSQL, has the responses of a local twin."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.support.sources import DAY, Laboratory, line
 
 pytestmark = pytest.mark.usefixtures("object_storage")
 
-#: What an answer was made of: the versions of the tables, which depend on their number of commits.
+#: A response depends on the versions of the tables, which depend on the number of commits.
 _REVISION = re.compile(rb'"revision":"[0-9a-f]{32}"')
 _ANSWERS = (
     ("GET", "chargebacks?page_size=1000"),
@@ -71,7 +71,7 @@ def remote(server: DemoServer, way: Network, tmp_path: Path) -> Iterator[Deploym
 
 
 def answers(deployment: Deployment, count: Callable[[], int] = lambda: 0) -> dict[str, tuple[int, bytes]]:
-    """What the API answers about the tenant. What it is asked again, it answers without a request that ``count``
+    """Return the API's responses about the tenant. A repeated request is answered without a request that ``count``
     counts."""
     configuration = load_configuration(deployment.config_file)
     app = create_app_from(configuration, "api", None, FixedClock())
@@ -98,7 +98,8 @@ def test_the_answers_are_equal(
     tmp_path: Path,
 ) -> None:
     """Gathered, calculated, attributed to topics, kept up and verified: every byte is that of the local twin. A second
-    run changes nothing, and what a query reads is kept on this machine, so that it asks the bucket for nothing."""
+    run changes nothing, and files that a query reads are cached on this machine, so that it needs no request to the
+    bucket."""
     result = remote.run()
     assert (result.outcome, result.errors) == (RunOutcome.COMPLETED, ())
     assert list(verify(remote.store)) == list(verify(calculated.store))
@@ -131,7 +132,7 @@ def place_of(deployment: Deployment) -> Bucket:
 
 
 def test_losses_are_made_good(in_bucket: Deployment, tmp_path: Path) -> None:
-    """A bill, costs and topics that the bucket lost or spoilt are named and had again, to the last digit, although
+    """A bill, costs and topics that the bucket lost or damaged are named and restored, to the last digit, although
     queries still have copies of them."""
     bucket, days = place_of(in_bucket), [TODAY - timedelta(days=back) for back in (8, 9, 10)]
     before = {day: in_bucket.rows(day) for day in days}
@@ -177,9 +178,9 @@ def laboratory_days(count: int) -> list[date]:
 
 
 def test_a_day_costs_few_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each file is written once, and read for what is made of it: a bill for its costs and its topics, rows for their
-    sums. Whatever else a run asks, it asks once, however many days it has; a run without news asks for next to
-    nothing."""
+    """Each file is written once, and read for what is derived from it: a bill for its costs and its topics, rows for
+    their sums. All other requests are made once in a run, for any number of days; a run without news makes almost
+    none."""
     monkeypatch.setattr(stage, "MAX_SECONDS", 1000.0)
     asked: list[Counter[str]] = []
     for days in (2, 7):

@@ -28,7 +28,7 @@ __all__ = ["clock"]
 
 @pytest.fixture
 def laboratory(tmp_path: Path, clock: Ticking) -> Iterator[Laboratory]:
-    """A tenant with three days, of which one has had two contents."""
+    """Return a tenant with three days, one of them with two successive contents."""
     with of_three_days(tmp_path, clock) as opened:
         opened.sources.topic_totals = {"bytes_in": {("lkc-1", "orders"): 3}}
         assert opened.run().errors == ()

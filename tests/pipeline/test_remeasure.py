@@ -55,7 +55,8 @@ def test_the_richer_measurement_stays(tmp_path: Path, stored: BillingLine, new: 
 
 
 def test_each_product_type_is_judged_by_itself(tmp_path: Path) -> None:
-    """One that was forgotten is kept, another that is known better now is taken; what is not billed any more goes."""
+    """Each product type is judged by itself: one that was forgotten is kept, one that is measured better now is
+    replaced, and one that is no longer billed is removed."""
     facts = new_facts(tmp_path)
     write_lines(facts, [measured("10", product="IN"), measured("10", product="OUT"), measured("1", product="OLD")])
     found = richer_bill(facts, ANY_DAY, [measured("5", product="IN"), measured("20", product="OUT")])
@@ -81,7 +82,7 @@ def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
 
 
 def total(laboratory: Laboratory) -> Decimal:
-    """What the day is billed."""
+    """Return the bill of the day."""
     return sum(laboratory.stored(BILLING_TABLE)["total_cost"].to_pylist(), Decimal(0))
 
 
@@ -102,7 +103,7 @@ def test_a_recalculation_does_not_halve_a_bill(laboratory: Laboratory) -> None:
 
 @pytest.mark.extensive
 def test_a_bill_that_was_measured_in_part_is_measured_again(laboratory: Laboratory) -> None:
-    """The day is marked; a later run that sees more of it bills that, with usage asked for once more; one that sees
+    """The day is marked; a later run that measures more of it bills that, with a new query of usage; one that measures
     less, or nothing, changes nothing."""
     sources = laboratory.sources
     sources.lines[DAY], sources.totals = bill(150, HALF), {"bytes_in": {("lkc-1", "sa-a"): 1}}
@@ -123,7 +124,7 @@ def test_a_bill_that_was_measured_in_part_is_measured_again(laboratory: Laborato
 
 
 def test_a_day_that_cannot_be_measured_again_stays(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """That the metrics have forgotten a day is no error of a run that nobody asked to measure it."""
+    """If the metrics have forgotten a day, a run that was not asked to measure it has no error."""
     laboratory.sources.lines[DAY] = bill(150, HALF)
     laboratory.run()
     forgotten = [GatheredDay(DAY, error="no sample of it on this day")]
@@ -134,7 +135,7 @@ def test_a_day_that_cannot_be_measured_again_stays(laboratory: Laboratory, monke
 
 
 def test_usage_that_cannot_be_asked_for_again_is_kept(laboratory: Laboratory) -> None:
-    """A bill that is measured better is split by the usage that is known, until the metrics answer."""
+    """A bill that is measured better is split by the known usage until the metrics are available."""
     sources = laboratory.sources
     sources.lines[DAY], sources.totals = bill(150, HALF), {"bytes_in": {("lkc-1", "sa-a"): 1}}
     laboratory.run()

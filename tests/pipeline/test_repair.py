@@ -1,4 +1,4 @@
-"""What a disk has lost is named, and had again from what is kept."""
+"""Data that a disk has lost are named, and rebuilt from stored evidence."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ EVIDENCE = (USAGE_TABLE, MEMBERS_TABLE, TOPIC_USAGE_TABLE)
 
 
 def path_of(deployment: Deployment, name: str, day: date = DAY) -> Path:
-    """Where a table's file of a day lies."""
+    """Return the path of a table's file of a day."""
     return Path(file_of(deployment.store.facts, name, day).path)
 
 
@@ -55,14 +55,14 @@ def upkeep_due(deployment: Deployment) -> None:
 
 @contextmanager
 def reopened(deployment: Deployment) -> Iterator[Deployment]:
-    """The same tenant, in the hands of somebody who has not looked at its tables yet."""
+    """Open the same tenant as a process that has not read its tables yet."""
     other = Deployment(deployment.server, deployment.config_file.parent)
     yield other
     other.store.close()
 
 
 def named(result: RunResult, name: str, day: date = DAY) -> bool:
-    """Whether the run tells of the loss, once, and of nothing else."""
+    """Return whether the run reports the loss once, and nothing else."""
     return [error.startswith(f"{day}: {name}: ") for error in result.errors] == [True]
 
 
@@ -87,7 +87,7 @@ def test_results_and_bills_are_had_again(
 
 @pytest.mark.parametrize("name", EVIDENCE)
 def test_what_was_calculated_from_lost_evidence_stays(calculated: Deployment, name: str) -> None:
-    """The loss is named in every run; a recalculation has the evidence anew."""
+    """Every run names the loss; a recalculation fetches the evidence again."""
     rows = calculated.rows(DAY)
     before = stored(calculated)
     path_of(calculated, name).unlink()
@@ -123,7 +123,7 @@ def test_topics_that_lost_their_evidence_too_are_measured_anew(calculated: Deplo
 
 @pytest.mark.extensive
 def test_lost_evidence_does_not_cost_the_other_days(calculated: Deployment) -> None:
-    """One day whose usage can neither be read nor measured waits with its error; the days beside it are done."""
+    """A day whose usage can neither be read nor measured waits with its error; other days are calculated."""
     other = DAY + timedelta(days=1)
     for name, day in ((CHARGEBACKS_TABLE, DAY), (USAGE_TABLE, DAY), (CHARGEBACKS_TABLE, other)):
         path_of(calculated, name, day).unlink()
@@ -147,7 +147,7 @@ def test_a_bill_too_old_to_be_gathered_is_named(calculated: Deployment) -> None:
 
 
 def test_a_table_that_is_gone_is_made_again(calculated: Deployment) -> None:
-    """Without any of its files a table is made anew, every day of it from its evidence."""
+    """Without any of its files a table is rebuilt, every day from its evidence."""
     before = calculated.all_rows()
     shutil.rmtree(calculated.store.facts.root / CHARGEBACKS_TABLE)
     with reopened(calculated) as deployment:

@@ -63,7 +63,7 @@ def test_retention_writes_only_when_something_expires(calculated: Deployment) ->
 
 
 def test_facts_without_a_state_are_found(calculated: Deployment) -> None:
-    """Days of which only the facts are known, as an earlier version might have left them, go as well."""
+    """Days of which only the facts exist, as an earlier version might have left them, are removed as well."""
     calculated.configure(retention_days=KEPT_DAYS)
     with calculated.store.control.write() as connection:
         assert delete_days(connection, OLDEST) == len(WINDOW) - len(KEPT)
@@ -108,7 +108,7 @@ def test_upkeep_is_done_once_a_day(calculated: Deployment) -> None:
 
 @pytest.mark.everyday
 def test_a_run_that_cannot_gather_forgets_nothing(calculated: Deployment) -> None:
-    """Where the provider cannot be asked, the clock may be what is wrong: what looks old stays."""
+    """If the provider does not respond, the clock may be wrong: days that look old stay."""
     kept = calculated.store.facts.snapshot(CHARGEBACKS_TABLE).days
     calculated.configure(retention_days=6, lookback_days=6)
     calculated.server.faults.add("/billing/v1/costs", Fault(status=403, times=None))

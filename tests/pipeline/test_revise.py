@@ -1,4 +1,4 @@
-"""Replacing days: every content that a day had can be shown as it was served, whatever happened since."""
+"""Replacing days: every content that a day had can be read as it was, after any later changes."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def served(laboratory: Laboratory, as_of: datetime | None = None) -> tuple[bytes
 
 
 def sums(laboratory: Laboratory, as_of: datetime) -> tuple[Decimal, Decimal]:
-    """What was billed and what was charged, as of an instant."""
+    """Return what was billed and what was charged, as of an instant."""
     with reading(laboratory, as_of) as reader:
         everything = Selection.of_days(DayRange.spanning(DAYS))
         billed, charged = (
@@ -214,7 +214,7 @@ def test_before_the_first_revision_there_is_nothing(laboratory: Laboratory, cloc
 
 
 def test_a_bill_is_the_one_that_was_known(laboratory: Laboratory, clock: Ticking) -> None:
-    """While a changed bill is not calculated yet, it is known beside the charges of the one before, also later on."""
+    """While a changed bill is not calculated yet, it is stored next to the charges of the one before, also later on."""
     laboratory.run()
     clock.tick()
     laboratory.sources.lines[DAY] = [line("500")]
@@ -278,8 +278,7 @@ def _kill_at(laboratory: Laboratory, step: int, *, after: bool) -> Callable[[], 
     return lambda: facts.__dict__.pop("commit")
 
 
-#: Schedules of so many runs, after each of which every earlier instant is asked for: 91 questions, and 20,400 in the
-#: drills.
+#: After each of this many runs, every earlier instant is read: 91 times, and 20,400 times in the drills.
 _SCHEDULES, _RUNS = 1, 13
 _DRILLED_SCHEDULES, _DRILLED_RUNS = 68, 24
 
@@ -302,7 +301,7 @@ def test_what_was_served_can_be_served_again(tmp_path: Path, clock: Ticking, see
 
 
 def _ask_after_schedule(folder: Path, clock: Ticking, chance: random.Random, runs: int) -> int:
-    """Ask for every earlier instant after each run; return how many times one was asked for."""
+    """Read every earlier instant after each run; return how many times one was read."""
     asked = 0
     with Laboratory(folder, days=len(DAYS)) as laboratory:
         laboratory.clock = clock
@@ -333,7 +332,7 @@ def _run_after_changes(laboratory: Laboratory, chance: random.Random) -> None:
 
 
 def _change(laboratory: Laboratory, chance: random.Random) -> None:
-    """What happens outside between two runs."""
+    """Change something outside between two runs."""
     sources, day = laboratory.sources, chance.choice(DAYS)
     match chance.randint(0, 4):
         case 0:
@@ -348,7 +347,7 @@ def _change(laboratory: Laboratory, chance: random.Random) -> None:
             sources.lines.setdefault(day, []).append(line("0.7", day=day, product="KAFKA_BASE"))
 
 
-#: A tenant as the version without revisions left it: three days, the bill of one of which had changed once.
+#: A tenant as the version without revisions left it: three days; the bill of one had changed once.
 BEFORE_REVISIONS = Path(__file__).parents[1] / "store" / "before-revisions.tar.gz"
 
 

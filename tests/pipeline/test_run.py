@@ -31,7 +31,7 @@ TOMORROW = TODAY + ONE_DAY
 
 
 def versions(deployment: Deployment) -> dict[str, int]:
-    """How often each table was written."""
+    """Return how often each table was written."""
     return {name: deployment.store.facts.snapshot(name).version for name in (BILLING_TABLE, CHARGEBACKS_TABLE)}
 
 
@@ -54,7 +54,7 @@ def test_a_first_run_calculates_the_window_to_the_last_digit(
 
 
 def test_progress_tells_stage_day_and_counts(deployment: Deployment) -> None:
-    """The listener hears of both stages, and the last word of each is that all of its days are done."""
+    """The listener gets both stages, and the last message of each says that all of its days are done."""
     deployment.run()
     for stage in (Stage.GATHERING, Stage.CALCULATING):
         heard = [progress for progress in deployment.progress if progress.stage is stage]
@@ -86,7 +86,7 @@ def test_only_a_changed_day_is_calculated_again(calculated: Deployment) -> None:
 
 @pytest.mark.everyday
 def test_what_is_not_money_does_not_recalculate(calculated: Deployment) -> None:
-    """Other ids, names and descriptions in the provider's answer are no change."""
+    """Other ids, names and descriptions in the provider's response are no change."""
     calculated.server.changes.edit_costs(
         DAY, lambda rows: [{**row, "id": f"new-{n}", "description": "again"} for n, row in enumerate(rows)]
     )
@@ -95,7 +95,7 @@ def test_what_is_not_money_does_not_recalculate(calculated: Deployment) -> None:
 
 @pytest.mark.everyday
 def test_a_day_that_loses_its_lines_keeps_them_until_the_third_answer(calculated: Deployment) -> None:
-    """An empty answer is named in the run's errors and believed only when it has come three times."""
+    """An empty response is named in the run's errors and believed only when it has come three times."""
     before = calculated.rows(DAY)
     calculated.server.changes.drop_costs(DAY)
     for _ in range(2):
@@ -109,7 +109,7 @@ def test_a_day_that_loses_its_lines_keeps_them_until_the_third_answer(calculated
 
 
 def test_an_empty_answer_in_between_does_not_count_for_ever(calculated: Deployment) -> None:
-    """When the lines come back the count of empty answers starts again."""
+    """When the lines come back, empty responses are counted from zero again."""
     for _ in range(2):
         calculated.server.changes.drop_costs(DAY)
         calculated.run()
@@ -175,7 +175,8 @@ def test_repeated_failures_suspend_and_a_success_forgives(deployment: Deployment
 
 
 def test_metrics_that_do_not_answer_leave_days_pending_then_go_without(deployment: Deployment) -> None:
-    """Days wait for the metrics for a few runs, go down the chain then, and are calculated again when they answer."""
+    """Days wait for the metrics for a few runs, then go down the chain, and are calculated again when the metrics are
+    available."""
     deployment.configure(allocation_retry_limit=2, lookback_days=8)
     deployment.lose_metrics()
     first = deployment.run()
@@ -305,8 +306,8 @@ def test_a_day_is_asked_for_once_in_a_while_when_it_is_old(deployment: Deploymen
 
 @pytest.mark.extensive
 def test_a_run_across_midnight_has_one_day(deployment: Deployment) -> None:
-    """The day on which a run begins is its day to the end: for what is gathered, for what the provider is asked, and
-    for what is past retention. What is recorded is recorded at its time."""
+    """The day on which a run begins is its day to the end: for gathering, for requests to the provider, and for
+    retention. Records have their own time."""
     before, after = (
         datetime.combine(day, hour, UTC) for day, hour in ((TODAY, time(23, 59, 59)), (TOMORROW, time(0, 5)))
     )
@@ -326,13 +327,13 @@ def test_a_run_across_midnight_has_one_day(deployment: Deployment) -> None:
 
 
 def test_days_are_utc(calculated: Deployment) -> None:
-    """Every row of a day stands at 00:00 UTC of that day."""
+    """Every row of a day is at 00:00 UTC of that day."""
     stamps = {stamp.date() for stamp in calculated.rows(DAY)["timestamp"].to_pylist()}
     assert stamps == {date.fromisoformat(str(DAY))}
 
 
 def test_the_audit_log_names_who_asked_for_a_run(calculated: Deployment) -> None:
-    """With what was asked for; a run that nobody asked for is not in the log."""
+    """The entry has the request; a scheduled run is not in the log."""
     calculated.run()
     result = calculated.run(RunRequest(DAY, DAY, recalculate=True, requested_by="api"))
     assert result.outcome is RunOutcome.COMPLETED

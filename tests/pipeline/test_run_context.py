@@ -1,4 +1,4 @@
-"""What a run tells of itself."""
+"""The counters and log lines of a run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def test_the_clock_adds_up_each_stage() -> None:
 
 
 def test_the_account_of_a_run(deployment: Deployment) -> None:
-    """A run tells what it did, how long each stage took, and whom it asked how often, throttled calls included."""
+    """A run reports its results, the time of each stage, and the number of calls to each source, throttled calls
+    included."""
     deployment.server.faults.add("/billing/v1/costs", Fault(status=429, retry_after=0, times=2))
     result = deployment.run()
     last = deployment.progress[-1]
@@ -76,7 +77,7 @@ def test_progress_carries_a_growing_account(deployment: Deployment) -> None:
 
 
 def test_progress_is_seen_for_a_while() -> None:
-    """A step or an answer of a source is progress; without any the run counts as hanging."""
+    """A step or a response of a source is progress; without any the run counts as hanging."""
     watch = ProgressWatch()
     assert watch.is_recent(60)
     time.sleep(0.02)

@@ -1,4 +1,4 @@
-"""Policies that are calculated beside those in force, and count for nothing."""
+"""Policies that are calculated in addition to those in force, without effect on charges."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EVENLY = {WRITE: {"portions": [{"share": "1", "try": ["even(active)"]}]}}
 
 
 def shadow(laboratory: Laboratory, policies: object, **more: Any) -> None:
-    """Let policies be calculated beside those of the tenant."""
+    """Configure policies to be calculated in addition to those of the tenant."""
     file = Path(laboratory.tenant.folder) / "next.yaml"
     file.write_text(yaml.safe_dump(policies), encoding="utf-8")
     settings = ShadowSettings.model_validate({"file": str(file), "start_date": FIRST} | more)
@@ -161,7 +161,7 @@ def test_how_far_it_is(laboratory: Laboratory) -> None:
 
 @pytest.mark.parametrize("text", ["{", "7", "A: {portions: []}"])
 def test_a_file_that_has_no_policies(laboratory: Laboratory, text: str) -> None:
-    """It is told, and what is charged is calculated all the same."""
+    """The error is reported, and the charges are calculated all the same."""
     shadow(laboratory, {})
     (Path(laboratory.tenant.folder) / "next.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(ConfigurationError):

@@ -33,7 +33,7 @@ def dies(*_: object) -> None:
 
 
 def kept(store: TenantStore, number: str) -> KeptSimulation:
-    """What is known of a simulation."""
+    """Return the stored simulation."""
     with store.control.read() as connection:
         found = find_simulation(connection, number, NOW)
     assert found is not None
@@ -41,7 +41,7 @@ def kept(store: TenantStore, number: str) -> KeptSimulation:
 
 
 def begin(store: TenantStore, simulations: Simulations, number: str, before: Any = lambda: None) -> None:
-    """Ask for one."""
+    """Request a simulation."""
     with store.control.write() as connection:
         add_simulation(connection, number, {}, "ann", NOW)
     TenantSimulator(TENANT, store, simulations).start(number, ORDER, before)
@@ -49,7 +49,7 @@ def begin(store: TenantStore, simulations: Simulations, number: str, before: Any
 
 @pytest.mark.usefixtures("process")
 def test_one_whose_process_dies_has_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is said, and the next one has its place."""
+    """It is marked as failed, and the next one takes its slot."""
     monkeypatch.setattr("chargeback.pipeline.simulations._child", dies)
     monkeypatch.setattr("chargeback.pipeline.simulations.MOST_RUNNING", 1)
     monkeypatch.setattr("chargeback.pipeline.simulations.MOST_WAITING", 1)

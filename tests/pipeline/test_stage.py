@@ -60,7 +60,7 @@ def commits(laboratory: Laboratory) -> list[datetime]:
 
 
 def test_a_batch_ends_with_enough_days_rows_or_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever comes first; the rest is committed at the end."""
+    """The first of these limits ends a batch; the rest is committed at the end."""
     seen: list[Sequence[int]] = []
     assert Batch(seen.append).seconds_left is None
     with Batch(seen.append) as batch:
@@ -98,7 +98,7 @@ def test_the_last_days_of_a_failed_stage(error: Exception, *, is_committed: bool
 
 
 def test_a_run_commits_its_days_together(laboratory: Laboratory, commits: list[datetime]) -> None:
-    """One transaction for each stage, whatever the number of days; also when all of them change."""
+    """One transaction for each stage, for any number of days; also when all of them change."""
     assert laboratory.run().errors == ()
     assert len(commits) == _STAGES
     laboratory.sources.lines = {day: [line("110", day=day)] for day in DAYS}

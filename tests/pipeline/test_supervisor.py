@@ -44,13 +44,13 @@ def value(run_metrics: RunMetrics | Engine, name: str, **labels: str) -> float |
 
 
 def counted(rows: int, calls: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-    """What a run has done, as the fields of an account."""
+    """Return the counters of a run as the fields of its statistics."""
     seconds = {Stage.CALCULATING: rows / 100}
     return {"dates_calculated": rows // 10, "chargeback_rows_written": rows, "stage_seconds": seconds, "calls": calls}
 
 
 def stats(rows: int, calls: Mapping[tuple[str, str], int]) -> RunStats:
-    """What a run has told."""
+    """Return the statistics of a run."""
     return RunStats(**counted(rows, calls))
 
 
@@ -127,7 +127,7 @@ def test_the_counts_of_a_child_process_arrive(deployment: Deployment, start: Cal
 def test_runs_that_wait_for_others_are_counted(
     deployment: Deployment, configuration: Configuration, tmp_path: Path
 ) -> None:
-    """Of two tenants of which one may run at a time, the other one is queued until the first has ended."""
+    """Of two tenants with one slot, the other one is queued until the first has ended."""
     other = Deployment.within(deployment.server, tmp_path / "beta")
     tenants = {"acme": deployment.tenant, "beta": replace(other.tenant, name="beta")}
     features = configuration.features.model_copy(update={"max_parallel_tenants": 1})
@@ -156,7 +156,7 @@ def test_every_line_about_a_run_names_it(
     start: Callable[..., Engine],
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """With JSON logs every line of a run carries tenant and run, those about a day its date, whichever thread wrote."""
+    """With JSON logs every line of a run has tenant and run, and those about a day its date, from every thread."""
     import json
     from dataclasses import replace
 

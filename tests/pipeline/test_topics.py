@@ -75,14 +75,14 @@ def test_the_log_tells_of_discovery_and_of_the_queue(deployment: Attributed, cap
 
 @pytest.mark.extensive
 def test_progress_of_the_stage(deployment: Attributed) -> None:
-    """The listener hears of the overlay, until all of its days are done."""
+    """The listener gets the progress of the overlay, until all of its days are done."""
     deployment.run()
     heard = [progress for progress in deployment.progress if progress.stage is Stage.TOPIC_OVERLAY]
     assert (heard[-1].done, heard[-1].total) == (len(WINDOW), len(WINDOW))
 
 
 def test_one_query_per_measure_and_day(deployment: Attributed) -> None:
-    """The three measures are asked for once for all clusters."""
+    """The three measures are queried once for all clusters."""
     deployment.reload(enabled=False)
     deployment.run()
     before = deployment.server.requests[QUERY]
@@ -102,7 +102,7 @@ def test_a_second_run_changes_nothing(attributed: Attributed) -> None:
 
 @pytest.mark.everyday
 def test_a_changed_bill_is_attributed_anew_from_kept_measurements(attributed: Attributed) -> None:
-    """A late line on a cluster is attributed without asking the metrics again; other days stay."""
+    """A late line on a cluster is attributed without a new query of the metrics; other days stay."""
     asked, others = attributed.server.requests[QUERY], attributed.topics(WINDOW[0])
     changes = attributed.server.changes
     line = next(row for row in changes.cost_rows(DAY) if row["line_type"] == "KAFKA_NETWORK_WRITE")
@@ -156,7 +156,7 @@ def test_sentinels_give_way_once_the_metrics_answer(deployment: Attributed) -> N
 
 @pytest.mark.extensive
 def test_sentinels_of_a_calculated_day_give_way_by_themselves(deployment: Attributed) -> None:
-    """Where only the topics failed, the day says so, and is attributed as soon as the metrics answer."""
+    """If only the topics failed, the day is marked, and attributed as soon as the metrics are available."""
     deployment.reload(enabled=False)
     deployment.run()
     deployment.reload(enabled=True)
@@ -231,7 +231,7 @@ def test_kept_measurements_are_not_given_up_for_a_sentinel(attributed: Attribute
 
 @pytest.mark.extensive
 def test_days_from_before_the_overlay_wait_for_a_recalculation(deployment: Attributed) -> None:
-    """Switched on later, it attributes what is calculated from then on, and the rest when asked to."""
+    """When switched on later, it attributes the days that are calculated from then on, and the rest on request."""
     deployment.reload(enabled=False)
     deployment.run()
     assert deployment.flags() == (False, False)
@@ -348,8 +348,8 @@ def alive(book: TopicRegistry, days: Iterable[int]) -> list[str]:
 
 @pytest.mark.parametrize("order", list(permutations([(0, "ab"), (1, "abc"), (2, "bc")])))
 def test_whatever_order_the_days_come_in(order: list[tuple[int, str]]) -> None:
-    """Who is there from the first day may always have been; who is gone on the newest is deleted as of it; who came
-    later was created on the day it was first named."""
+    """A topic that exists on the first day may always have existed; one that is missing on the newest day is deleted as
+    of it; one that came later was created on the day that first named it."""
     book = book_of(order)
     assert alive(book, range(-1, 4)) == ["ab", "ab", "abc", "bc", "bc"]
 
@@ -390,7 +390,7 @@ def test_what_is_new_and_what_has_changed() -> None:
 
 @given(st.dictionaries(st.integers(0, 6), st.sets(st.sampled_from("abcd"), min_size=1), min_size=1), st.randoms())
 def test_who_is_named_is_alive(days: dict[int, set[str]], chance: Random) -> None:
-    """In whatever order days are seen, every topic is alive on each day that names it."""
+    """In any order of the days, every topic is alive on each day that names it."""
     order = list(days.items())
     chance.shuffle(order)
     book = TopicRegistry({}, {})

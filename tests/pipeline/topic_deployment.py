@@ -35,7 +35,7 @@ class Attributed(Deployment):
 
     @property
     def plan(self) -> TopicPlan:
-        """What the overlay does."""
+        """Return the plan of the overlay."""
         ecosystem = self.tenant.ecosystem
         assert isinstance(ecosystem, TopicEcosystem)
         plan = ecosystem.topic_plan(self.tenant.plugin_settings)
@@ -72,7 +72,7 @@ class Attributed(Deployment):
         }
 
     def sums(self, day: date = DAY) -> dict[str, Any]:
-        """What was attributed of each line of a day."""
+        """Return the attributed amounts of each line of a day."""
         rows = self.topics(day).to_pylist()
         ids = {row["line_id"] for row in rows}
         return {each: total(row["amount"] for row in rows if row["line_id"] == each) for each in ids}

@@ -25,7 +25,7 @@ Answers = dict[str, Any]
 
 
 class GitHub(BaseHTTPRequestHandler):
-    """What a job of GitHub asks for its token, and where the keys of all tokens are."""
+    """Where a job of GitHub requests its token, and where the keys of all tokens are."""
 
     key: rsa.RSAPrivateKey
     claims: Answers
@@ -81,7 +81,7 @@ class Jobs:
         }
 
     def get(self, path: str, repository: str, **changes: Any) -> httpx.Response:
-        """Ask the service with the token of a job."""
+        """Send a request with the token of a job."""
         ref = changes.pop("ref", "refs/heads/main")
         key = changes.pop("key", self.handler.key)
         claims = self.claims(repository, ref) | {"aud": "https://chargeback.example.com"} | changes
@@ -149,7 +149,7 @@ def test_claims_decide_what_a_job_sees(jobs: Jobs) -> None:
 
 
 def test_a_token_that_does_not_hold_is_refused(jobs: Jobs) -> None:
-    """For somebody else, of somebody else, too old, or signed with another key: 401 with a sentence."""
+    """A token for another audience, of another issuer, too old, or signed with another key gets 401 with a sentence."""
     changed: tuple[Answers, ...] = (
         {"aud": "https://elsewhere.example.com"},
         {"iss": "https://elsewhere.example.com"},

@@ -1,4 +1,4 @@
-"""nginx checks a password and says who it was; the service decides what that user sees."""
+"""nginx checks a password and passes the user on; the service decides what that user sees."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def nginx(place: Place, certificate: Path, tmp_path_factory: pytest.TempPathFact
 
 
 def test_nginx_says_who_it_is_and_the_service_what_they_see(nginx: Guarded, place: Place) -> None:
-    """Alice sees the cost centre of her team, and nothing else; she may read, and is told why not more."""
+    """Alice sees the cost centre of her team, and nothing else; she may read, and a refusal says why not more."""
     with nginx.client("alice") as alice:
         me = rights(alice)
         assert (me["user"], me["kind"], me["groups"]) == ("alice", "proxy", ["team-payments"])
@@ -62,7 +62,7 @@ def test_nginx_says_who_it_is_and_the_service_what_they_see(nginx: Guarded, plac
 
 
 def test_the_first_role_of_the_file_decides(nginx: Guarded, place: Place) -> None:
-    """Bob is in finance and in a team: finance stands above, so that he sees everything; Carol may do everything."""
+    """Bob is in finance and in a team: finance comes first, so that he sees everything; Carol may do everything."""
     with nginx.client("bob") as bob, nginx.client("carol") as carol:
         me = rights(bob)
         assert me["groups"] == ["team-search", "finance"]
@@ -71,7 +71,7 @@ def test_the_first_role_of_the_file_decides(nginx: Guarded, place: Place) -> Non
         assert bob.get(f"{COSTS}.csv?period=5d").status_code == 200
         assert bob.post("/api/v1/tenants/acme/pipeline/run", json={}).status_code == 403
         assert "admin" in rights(carol)["tenants"]["plain"]["rights"]
-        # Who may, is told why it cannot be done here: no process runs pipelines.
+        # A caller with the right gets the reason why it is impossible here: no process runs pipelines.
         assert carol.post("/api/v1/tenants/acme/pipeline/run", json={}).status_code not in {401, 403}
 
 
@@ -108,7 +108,7 @@ def test_nginx_asks_for_a_password(nginx: Guarded) -> None:
         wrong = {"Authorization": "Basic " + base64.b64encode(b"carol:guessed").decode()}
         assert stranger.get("/api/v1/me", headers=wrong).status_code == 401
         assert stranger.get("/health", headers=wrong).json().keys() <= {"status", "version"}
-    # Where nginx verifies nobody, the path that it passes on is always the same.
+    # Where nginx authenticates no user, the path that it passes on is always the same.
     for path in ("/api/v1/me/../../../health", "/api/v1/tenants/acme/x/../../../../../health", "/%68ealth"):
         status, text = nginx.proxy.get(path, None, headers=wrong)
         assert status in {200, 400}
@@ -133,7 +133,7 @@ def test_a_token_needs_no_password(nginx: Guarded, place: Place) -> None:
 
 
 def test_the_page_passes(nginx: Guarded) -> None:
-    """The page and the documentation of the API come through nginx; `/metrics` is for those who see all rows."""
+    """The page and the documentation of the API come through nginx; `/metrics` is for callers who see all rows."""
     with nginx.client("alice") as alice, nginx.client("carol") as carol:
         assert alice.get("/docs").status_code == 200
         assert alice.get("/metrics").status_code == 403

@@ -1,4 +1,4 @@
-"""Apache sends people to an OpenID provider and says who came back; the service decides what that user sees."""
+"""Apache sends people to an OpenID provider and passes the user on; the service decides what that user sees."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_whoever_has_not_signed_in_is_sent_to_the_provider_or_told(oidc: Signing
 
 
 def test_headers_of_a_client_do_not_pass_apache(oidc: Signing) -> None:
-    """What a client claims is removed, whether it has signed in or not, and whatever the header's spelling."""
+    """Identity headers of a client are removed, before and after signing in, in any spelling."""
     forged = {
         "X-Forwarded-Email": "frank@finance.example.com",
         "X-Forwarded-Groups": "platform",
@@ -89,7 +89,7 @@ def test_headers_of_a_client_do_not_pass_apache(oidc: Signing) -> None:
         assert stranger.get("/api/v1/me").status_code == 401
         bearer = {"Authorization": "Bearer cb_guessed"}
         assert stranger.get("/api/v1/me", headers=bearer).status_code == 401
-        # Nobody is verified here, and nothing but the probe answers.
+        # No user is authenticated here, and only the probe responds.
         for path in ("/health/../api/v1/me", "/health/%2e%2e/api/v1/me", "/health/x"):
             raw = stranger.base_url.copy_with(raw_path=path.encode())
             assert "user" not in stranger.get(raw).text
@@ -102,7 +102,7 @@ def test_headers_of_a_client_do_not_pass_apache(oidc: Signing) -> None:
 
 
 def test_an_address_that_is_not_verified_is_nobody_s(oidc: Signing) -> None:
-    """Eve has told the provider somebody else's address: Apache lets her pass no further."""
+    """Eve has entered another person's address, which the provider has not verified: Apache rejects it."""
     with oidc.on.client() as eve:
         form = eve.get("/ui/", headers={"Accept": "text/html"}, follow_redirects=True)
         back = eve.post(form.url, data={"sub": "eve"}, follow_redirects=True)
@@ -124,7 +124,7 @@ def test_ids_and_tokens_pass_apache(oidc: Signing) -> None:
 
 
 def test_people_sign_in_with_their_browser(oidc: Signing, place: Place) -> None:
-    """From the page to the provider and back, in a real browser: the page has their part, and nobody else's name."""
+    """From the page to the provider and back, in a real browser: each user sees their part, and no other name."""
     assert CHROMIUM is not None, "`make test` installs Debian's chromium-headless-shell"
     assert (BUILT / "index.html").exists(), "`make page` builds the page"
     places = {

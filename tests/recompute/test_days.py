@@ -96,7 +96,7 @@ def test_other_policies_may_be_tried(laboratory: Laboratory) -> None:
 
 
 def test_members_are_had_from_the_inventory_where_none_are_given(laboratory: Laboratory) -> None:
-    """What the inventory tells of a day that was just calculated is what was stored of it."""
+    """The inventory gives the same members for a just calculated day as the stored ones."""
     laboratory.run()
     opened = recomputer(laboratory)
     try:
@@ -112,7 +112,7 @@ def test_members_are_had_from_the_inventory_where_none_are_given(laboratory: Lab
 @pytest.mark.extensive
 @pytest.mark.parametrize("name", [BILLING_TABLE, USAGE_TABLE, MEMBERS_TABLE])
 def test_lost_evidence_is_not_guessed(laboratory: Laboratory, name: str) -> None:
-    """A day of which a file is lost is not calculated from the rest."""
+    """A day with a lost file is not calculated from the rest."""
     laboratory.run()
     remove(Path(file_of(laboratory.store.facts, name, DAY).path))
     with pytest.raises(DamagedFacts):

@@ -76,7 +76,7 @@ def test_a_stored_amount(laboratory: Laboratory) -> None:
 
 
 def test_every_row_of_a_day(laboratory: Laboratory) -> None:
-    """Lines that follow others, and those of nobody, are calculated again with the same result."""
+    """Rows of lines that follow others, and unallocated ones, are calculated again with the same result."""
     for row in laboratory.stored(CHARGEBACKS_TABLE).to_pylist():
         key = ExplainKey(DAY, row["line_id"], row["identity_id"], row["portion"])
         found = explain(laboratory.store, AllocationRules.of(laboratory.tenant), key)
@@ -84,7 +84,7 @@ def test_every_row_of_a_day(laboratory: Laboratory) -> None:
 
 
 def test_an_identity_that_gets_nothing(laboratory: Laboratory) -> None:
-    """There is no row, the reason is told, and the calculation agrees."""
+    """There is no row, the explanation has the reason, and the calculation agrees."""
     found = explained(laboratory, "sa-c")
     assert found.portion is not None
     assert (found.row, found.is_same) == (None, True)
@@ -105,7 +105,7 @@ def test_an_identity_that_does_not_exist(laboratory: Laboratory) -> None:
 
 
 def test_a_row_that_differs(laboratory: Laboratory) -> None:
-    """A stored amount that the evidence does not give is told apart."""
+    """A stored amount that the evidence does not give is reported as different."""
     rows = laboratory.stored(CHARGEBACKS_TABLE)
     position = rows.schema.get_field_index("amount")
     shifted = rows.set_column(
@@ -169,7 +169,7 @@ def test_policies_that_are_not_recorded(laboratory: Laboratory) -> None:
 
 
 def test_a_plugin_that_fails(laboratory: Laboratory) -> None:
-    """Usage whose owners cannot be found explains nothing; the reason is told."""
+    """If the owners of usage cannot be found, nothing is explained, and the explanation has the reason."""
 
     def fail(*_: object) -> pa.Table:
         raise PluginError("the plugin has failed")
@@ -181,7 +181,7 @@ def test_a_plugin_that_fails(laboratory: Laboratory) -> None:
 
 @pytest.mark.parametrize("name", [BILLING_TABLE, USAGE_TABLE, MEMBERS_TABLE])
 def test_lost_evidence(laboratory: Laboratory, name: str) -> None:
-    """Without a file of the evidence nothing is calculated; the row and the reason are told."""
+    """Without a file of the evidence nothing is calculated; the explanation has the row and the reason."""
     key = explained(laboratory).key
     remove(Path(file_of(laboratory.store.facts, name, DAY).path))
     found = explain(laboratory.store, AllocationRules.of(laboratory.tenant), key)
@@ -202,7 +202,8 @@ def give_up(facts: FactTables, name: str) -> None:
 
 @pytest.mark.extensive
 def test_evidence_past_its_retention(laboratory: Laboratory) -> None:
-    """Superseded evidence that is no longer kept is told; without the rows of then, what is known of them is."""
+    """The explanation says that superseded evidence is no longer kept; without the former rows, it has what is known of
+    them."""
     recalculated(laboratory)
     facts, then = laboratory.store.facts, NOW + timedelta(minutes=1)
     give_up(facts, USAGE_TABLE)

@@ -42,7 +42,7 @@ def test_every_kind_of_row(attributed: Attributed) -> None:
 
 
 def test_a_topic_without_a_row(attributed: Attributed) -> None:
-    """The reason is told, and the calculation agrees."""
+    """The explanation has the reason, and the calculation agrees."""
     found = explained(attributed, a_row(attributed), topic_name="no-such-topic")
     assert found.portion is not None
     assert (found.row, found.is_same) == (None, True)
@@ -62,7 +62,7 @@ def test_settings_that_were_changed(attributed: Attributed) -> None:
 
 @pytest.mark.parametrize("name", [BILLING_TABLE, TOPIC_USAGE_TABLE])
 def test_lost_evidence(attributed: Attributed, name: str) -> None:
-    """Without a file of the evidence nothing is calculated; the row and the reason are told."""
+    """Without a file of the evidence nothing is calculated; the explanation has the row and the reason."""
     row = a_row(attributed)
     remove(Path(file_of(attributed.store.facts, name, DAY).path))
     found = explained(attributed, row)

@@ -40,7 +40,7 @@ EVEN, USED = version("even(active)"), version("usage(bytes_in)")
 
 
 def refusal(laboratory: Laboratory) -> str:
-    """What the check says; empty if it says nothing."""
+    """Return the objection of the check; empty if there is none."""
     with laboratory.store.control.read() as connection:
         try:
             check_policies(connection, laboratory.tenant)
@@ -50,7 +50,7 @@ def refusal(laboratory: Laboratory) -> str:
 
 
 def test_days_are_calculated_by_the_version_of_their_day(laboratory: Laboratory) -> None:
-    """Before it begins by what is in force without it, and each day says by which."""
+    """A day before the first version has the undated policies, and each day names its version."""
     laboratory.set_policies([EVEN])
     laboratory.run()
     assert laboratory.charged(FIRST) != {"sa-a": "50", "sa-b": "50"} == laboratory.charged(SECOND)
@@ -97,7 +97,7 @@ def test_what_says_the_same_is_no_change(laboratory: Laboratory) -> None:
 
 
 def shipped(*methods: str) -> dict[str, object]:
-    """What an ecosystem ships for the lines."""
+    """Return the policies that an ecosystem ships for the lines."""
     return {NAME: {"portions": [{"share": "1", "try": list(methods)}]}}
 
 

@@ -1,4 +1,4 @@
-"""By which rules days are calculated, and were."""
+"""The rules by which days are calculated now, and were calculated."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_where_a_policy_comes_from() -> None:
 
 
 def test_a_type_that_had_no_policy() -> None:
-    """The rows tell, whatever the catalogue has now."""
+    """The rows decide, whatever the catalogue has now."""
     assert applied(CATALOGUE, "x", UNKNOWN_PRODUCT_TYPE).is_unknown("CKU")
     assert not applied(CATALOGUE, "x").is_unknown("CKU")
     assert applied(CATALOGUE, "x").is_unknown("NEWS")

@@ -60,7 +60,7 @@ def trial(laboratory: Laboratory, policies: Any) -> Trial:
 
 
 def simulated(laboratory: Laboratory, policies: Any, folder: Path) -> Simulated:
-    """What they make of the days."""
+    """Return the days under the simulated policies."""
     rules = AllocationRules.of(laboratory.tenant)
     return simulate_days(laboratory.store, rules, trial(laboratory, policies), folder)
 

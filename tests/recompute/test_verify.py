@@ -34,7 +34,7 @@ EPOCH = 10**6
 
 
 def checks(deployment: Attributed) -> dict[date, TopicCheck]:
-    """What verification says of each day."""
+    """Return the result of the verification of each day."""
     return {check.day: check for check in verify_topics(deployment.store, deployment.plan, TODAY)}
 
 
@@ -87,7 +87,7 @@ def test_rows_that_are_gone(attributed: Attributed) -> None:
 
 
 def test_rows_of_a_line_that_is_not_billed(attributed: Attributed) -> None:
-    """Rows nobody can pay for are found."""
+    """Rows of a line that is not billed are found."""
     rows = attributed.topics()
     position = rows.schema.get_field_index("line_id")
     strangers = rows.set_column(position, rows.schema.field("line_id"), [["stranger"] * rows.num_rows])

@@ -1,4 +1,4 @@
-"""Requests of callers who may see all, a part or nothing, and of assistants."""
+"""Requests of callers with access to all, a part or nothing, and of assistants."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.recorded.questions import AS_OF, CHEAP, NOBODY, REQUIRED, TENANT, Jso
 
 
 def of_callers(document: Json, known: Known, callers: Iterable[str], *, thin: bool) -> Iterator[Question]:
-    """Yield what callers of the guarded service ask: everyone the same."""
+    """Yield the requests of callers of the guarded service: the same for each."""
     tenant = known.tenant
     base = TENANT.format(tenant_name=tenant)
     week = "period=7d"

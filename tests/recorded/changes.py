@@ -184,7 +184,7 @@ def _of_tags(base: str) -> Iterator[Question]:
     yield _send(f"{tags}/team", method="DELETE")
     yield _send(f"{tags}/team", method="DELETE")
     yield _send(f"{tags}/dated?valid_from=none", method="DELETE")
-    for caller in ("reader", "team", "unit", "stranger"):  # not in the tenant whose audit log is asked for
+    for caller in ("reader", "team", "unit", "stranger"):  # not in the tenant of the requested audit log
         yield _send(f"{tags.replace('scratch', 'plain')}/team", {"tag_value": "x"}, "PUT", caller)
     yield _send(tags, {"tag_key": "mine", "tag_value": "x", "created_by": "someone else"}, caller="admin")
 

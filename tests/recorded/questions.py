@@ -1,6 +1,6 @@
 """The requests of a recording: they are made once, from what the tenants contain, and stored with them.
 
-So the requests stay the same whatever the code answers later.
+So the requests stay the same whatever later code responds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Params = Sequence[tuple[str, str]]
 
 TENANT: Final = "/api/v1/tenants/{tenant_name}"
 CSV: Final = {"Accept": "text/csv"}
-#: The headers of callers; the one without a name asks the service that accepts everyone. ``$name`` is a token.
+#: Headers of callers; the one without a name uses the service that accepts everyone. ``$name`` is a token.
 CALLERS: Final[Mapping[str, Mapping[str, str]]] = {
     "": {},
     "admin": {USER: "admin@acme.example"},
@@ -59,7 +59,7 @@ class Question:
 
     @property
     def name(self) -> str:
-        """What identifies the question."""
+        """Return the name that identifies the request."""
         more = [f"{name}: {value}" for name, value in self.headers.items()]
         more += [] if self.body is None else [json.dumps(self.body, ensure_ascii=False)]
         return " ".join([self.caller or "-", self.method, self.path, *more])
@@ -102,7 +102,7 @@ class Known:
         self.nodes = self.get("graph", depth=5, top=6, period="month")["nodes"]
 
     def get(self, path: str, **params: Any) -> Any:
-        """Return the JSON of an answer."""
+        """Return the JSON of a response."""
         response = self._client.get(f"/api/v1/tenants/{self.tenant}/{path}", params=params)
         return response.raise_for_status().json()
 

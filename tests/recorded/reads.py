@@ -24,7 +24,7 @@ from tests.recorded.questions import (
     path_of,
 )
 
-#: What one parameter alone cannot ask, by the path within a tenant.
+#: Requests that one parameter alone cannot express, by the path within a tenant.
 _GROUPS: Final = (
     "group_by=product_type&time_bucket=week",
     "group_by=identity_id&group_by=product_category&time_bucket=all&names=true",
@@ -165,7 +165,7 @@ _COMBINED: Final[Mapping[str, Sequence[str]]] = {
 _APART: Final = ("/explain", "/statement", "/journal", "/entities/", "/revisions", "{")
 
 
-#: How many values of a parameter are asked for; 2 of the others.
+#: How many values of a parameter are requested; 2 of the others.
 _MOST: Final = {"tag:<key>": 6, "category:<key>": 7, "not.<filter>": 5, "as_of": 5, "timezone": 4, "period": 4, "by": 4}
 #: The parameters of every endpoint; where there are no periods, they have no effect.
 _COMMON: Final = ("start_date", "end_date", "timezone", "page", "page_size")
@@ -225,7 +225,7 @@ def _asked(parameter: Json, values: Mapping[str, list[list[str]]], inner: str) -
 
 
 def _small(inner: str, query: str, names: Collection[str]) -> str:
-    """Return what keeps the answer small: a page of few entries, or the days of a week."""
+    """Return parameters that keep the response small: a page of few entries, or the days of a week."""
     more = []
     if inner in CHEAP and not query.startswith("page"):
         more.append("page_size=20")
@@ -243,7 +243,7 @@ def _several(template: str, tenant: str, required: str, singles: Sequence[list[s
 
 
 def of_usual(known: Known) -> Iterator[Question]:
-    """Yield requests whose answers read many rows."""
+    """Yield requests whose responses read many rows."""
     tenant = known.tenant
     for inner, combined in _COMBINED.items():
         few = combined[:3] if inner != "/chargebacks/aggregate" else combined

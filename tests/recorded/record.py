@@ -1,4 +1,4 @@
-"""Send every request to a copy of the storages, and keep what identifies each answer."""
+"""Send every request to a copy of the storages, and keep what identifies each response."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tests.recorded.questions import CALLERS, Question
 DOCUMENT: Final = "OpenAPI document"
 #: The names of the folders of copies, which are equally long, because messages may be cut and tables are aligned.
 _PREFIX: Final = "chargeback-recorded-"
-#: What differs each time an answer is made, and what stands for it.
+#: What differs in every response, and its placeholder.
 NORMALISED: Final = (
     # The revision of sums, which is made of the times at which files were written.
     (re.compile(rb'"revision":"[0-9a-f]{32}"'), b'"revision":"REVISION"'),
@@ -59,7 +59,7 @@ class Recorder:
     keep: Callable[[str, bytes], None] | None = None
 
     def record(self, storage: Path) -> dict[str, Entry]:
-        """Return what identifies each answer, by the name of the request."""
+        """Return what identifies each response, by the name of the request."""
         found: dict[str, Entry] = {}
         counts: Counter[str] = Counter()
         with _copied(storage) as folder, alone(folder), stopped_at(NOW):
@@ -99,7 +99,7 @@ def _copied(storage: Path) -> Iterator[Path]:
 
 
 def ask(client: httpx.Client, question: Question, tokens: Mapping[str, str]) -> httpx.Response:
-    """Return the answer to a request."""
+    """Return the response to a request."""
     headers = dict(CALLERS[question.caller])
     if (token := headers.get("Authorization", "").partition("$")[2]) in tokens:
         headers["Authorization"] = f"Bearer {tokens[token]}"
@@ -115,7 +115,7 @@ def ask(client: httpx.Client, question: Question, tokens: Mapping[str, str]) -> 
 
 
 def entry_of(response: httpx.Response, folder: Path) -> Entry:
-    """Return what identifies an answer of a service whose storages are in ``folder``."""
+    """Return what identifies a response of a service whose storages are in ``folder``."""
     headers = {name: value for name, value in sorted(response.headers.items()) if _HEADERS.fullmatch(name)}
     headers |= {"etag": "there"} if "etag" in response.headers else {}
     if response.request.method == "HEAD" and "content-length" in response.headers:

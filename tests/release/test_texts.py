@@ -37,12 +37,12 @@ def test_forms_are_what_the_host_of_the_repository_reads(file: Path) -> None:
     assert all(part["attributes"]["options"] for part in fields if part["type"] == "dropdown")
 
 
-#: How-to pages that are about a task, whoever does it.
+#: How-to pages that are about a task, for any role.
 TASKS = {"policies"}
 
 
 def test_the_readers_of_forms_are_those_of_the_how_to_pages() -> None:
-    """Who brings an idea is asked for the same roles as the documentation has pages for."""
+    """The form for ideas asks for the roles for which the documentation has pages."""
     form = yaml.safe_load((ROOT / ".github" / "ISSUE_TEMPLATE" / "idea.yml").read_text(encoding="utf-8"))
     (roles,) = (part["attributes"]["options"] for part in form["body"] if part.get("id") == "who")
     pages = {file.stem.replace("-", " ") for file in (ROOT / "docs" / "how-to").glob("*.md")}

@@ -1,4 +1,4 @@
-"""What the tests of reports ask for."""
+"""Fixtures for the tests of reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands out of what is charged: at constant prices, without credits and fees, on complete days."""
+"""Anomalies of charges: at constant prices, without credits and fees, on complete days."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
 
 
 def found(laboratory: Laboratory, scope: RowScope | None = None, by: Criteria = CRITERIA) -> AnomaliesAnswer:
-    """What stands out after a run."""
+    """Return the anomalies after a run."""
     laboratory.run()
     store = laboratory.store
     with store.control.read() as connection:
@@ -66,7 +66,7 @@ def found(laboratory: Laboratory, scope: RowScope | None = None, by: Criteria = 
 
 
 def stories(answer: AnomaliesAnswer) -> list[tuple[str | None, date, float]]:
-    """Who, when, and how much."""
+    """Return identity, first day and amount of each."""
     return [(each.identity_id, each.first_date, each.impact) for each in answer.items]
 
 
@@ -124,7 +124,7 @@ def test_days_that_were_planned(laboratory: Laboratory) -> None:
 
 
 def test_what_goes_on_for_longer_than_planned(laboratory: Laboratory) -> None:
-    """It is a story of its own, of which nothing is known."""
+    """The remaining days are an anomaly of their own, which is not marked."""
     for day in DayRange(WILD, DAY + ONE_DAY):
         laboratory.sources.lines[day] = [bill(day, 300)]
     mark(laboratory, "expected", WILD, DAY - ONE_DAY)
@@ -174,7 +174,8 @@ def test_a_price_stands_out_of_nothing(laboratory: Laboratory) -> None:
 
 
 def test_a_fee_that_has_changed_is_listed(laboratory: Laboratory) -> None:
-    """Beside that of the month before; one that has not by what matters is not, and no fee is a story."""
+    """The list has it next to that of the month before; a fee with a negligible change is not listed, and no fee is an
+    anomaly."""
     first, second = DAYS.start.replace(day=28), DAY - 2 * ONE_DAY
     for product, before, now in (("SUPPORT", "100", "150"), ("KAFKA_BASE", "100", "110")):
         laboratory.sources.lines[first].append(line(before, day=first, product=product))
@@ -194,14 +195,14 @@ def test_a_scope_sees_its_own(laboratory: Laboratory) -> None:
 
 
 def test_a_tenant_without_costs(laboratory: Laboratory) -> None:
-    """Nothing stands out of nothing."""
+    """Without costs there is no anomaly."""
     laboratory.sources.lines = {}
     answer = found(laboratory)
     assert (answer.items, answer.series) == ([], 0)
 
 
 def test_what_goes_with_a_larger_story(laboratory: Laboratory) -> None:
-    """Of the same identity and day: one of them is told for both."""
+    """Of two anomalies of an identity and day, one is reported for both."""
     for day in DAYS:
         times = 3 if day == WILD else 1
         other = replace(bill(day, 20 * times, resource="lkc-1", product="KAFKA_STORAGE"), product_category="CONNECT")
@@ -219,12 +220,12 @@ def teams(laboratory: Laboratory, *rules: dict[str, Any], **values: dict[str, An
 
 
 def rule(team: str, *identities: str, **more: Any) -> dict[str, Any]:
-    """What is charged to identities belongs to a team."""
+    """Return the rule that assigns identities to a team."""
     return {"match": {"identity": list(identities)}, "assign": team, **more}
 
 
 def values(answer: AnomaliesAnswer) -> list[tuple[str | None, str | None, float]]:
-    """Which values stand out, for which group, and how much."""
+    """Return the values with an anomaly, the group, and the amount."""
     return [(each.value, each.product_category, each.impact) for each in answer.items if each.category == "team"]
 
 
@@ -245,7 +246,7 @@ def test_a_value_whose_members_do_not_stand_out(laboratory: Laboratory) -> None:
 
 
 def test_members_that_explain_their_value(laboratory: Laboratory) -> None:
-    """They are told in its place."""
+    """The members are reported instead of the value."""
     teams(laboratory, rule("payments", "sa-a", "sa-b"))
     laboratory.sources.lines[WILD] = [bill(WILD, 300)]
     answer = found(laboratory)
@@ -256,7 +257,7 @@ def test_members_that_explain_their_value(laboratory: Laboratory) -> None:
 
 
 def test_products_together(laboratory: Laboratory) -> None:
-    """A value stands out for all product groups together where none of them does alone."""
+    """A value may have an anomaly for all product groups together where none of them has one alone."""
     teams(laboratory, rule("payments", "sa-a", "sa-b"))
     for day in DAYS:
         amount = 160 if day == WILD else 100
@@ -268,7 +269,7 @@ def test_products_together(laboratory: Laboratory) -> None:
 
 
 def test_a_product_that_is_most_of_a_value(laboratory: Laboratory) -> None:
-    """It is told, and all products together are not."""
+    """The product is reported, and all products together are not."""
     teams(laboratory, rule("payments", "sa-a", "sa-b"))
     for day in DAYS:
         kafka, connect = (190, 110) if day == WILD else (100, 100)
@@ -280,7 +281,8 @@ def test_a_product_that_is_most_of_a_value(laboratory: Laboratory) -> None:
 
 
 def test_what_values_belong_to(laboratory: Laboratory) -> None:
-    """A department stands out where none of its teams does; a team that is most of it is told in its place."""
+    """A department may have an anomaly where none of its teams has one; a team that causes most of it is reported
+    instead."""
     departments = {each: {"parent": "engineering"} for each in ("payments", "search")}
     teams(laboratory, rule("payments", "sa-a"), rule("search", "sa-b"), engineering={}, **departments)
     laboratory.sources.lines[WILD] = [bill(WILD, 180)]
@@ -324,7 +326,7 @@ def test_another_category_or_none(laboratory: Laboratory) -> None:
 
 
 def test_a_policy_that_changes_is_listed_and_not_told(laboratory: Laboratory) -> None:
-    """Nobody uses more or less since; what is used more later is told as ever."""
+    """No identity uses more or less; later growth of usage is reported as usual."""
     evenly = {"KAFKA_NETWORK_WRITE": {"portions": [{"share": "1", "try": ["even(active)"]}]}}
     laboratory.set_policies(
         [
@@ -338,7 +340,7 @@ def test_a_policy_that_changes_is_listed_and_not_told(laboratory: Laboratory) ->
 
 
 def test_growth_is_listed_and_not_told(laboratory: Laboratory) -> None:
-    """Where a measure drives the costs and has grown as much; costs that grow alone are told."""
+    """This holds where a measure drives the costs and has grown as much; costs that grow alone are reported."""
     drivers = Criteria(drivers={"KAFKA": "bytes_in"})
     laboratory.sources.lines[WILD] = [bill(WILD, 300)]
     laboratory.sources.totals_on[WILD] = {"bytes_in": {("lkc-1", "sa-a"): 9, ("lkc-1", "sa-b"): 3}}

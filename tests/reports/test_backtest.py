@@ -1,4 +1,4 @@
-"""What would have been told on past days, as they were known then."""
+"""Reports as of past days, with the data of those days."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def run_on(laboratory: Laboratory, later: int, amount: str, late: str | None = N
 
 
 def backtested(laboratory: Laboratory, by: Criteria = FLOORS) -> BackTest:
-    """What would have been told from the day before the first run on."""
+    """Return the reports from the day before the first run on."""
     first = NOW.date() - timedelta(days=4)
     with closing(QueryEngine()) as engine:
         return back_test(laboratory.store, engine, DayRange(first, NOW.date()), by, "USD")
@@ -83,7 +83,7 @@ def test_what_another_story_tells_is_told_once(laboratory: Laboratory) -> None:
 
 
 def test_what_months_were_expected_to_cost(tmp_path: Path) -> None:
-    """By the bills that were known on each evening, beside what the month has cost by now."""
+    """Forecasts use the bills that were known on each evening, and are compared with the present cost of the month."""
     december = DayRange(date(2025, 12, 1), date(2026, 1, 1))
     last = date(2025, 12, 21)
     with Laboratory(tmp_path / "laboratory", days=90) as laboratory:

@@ -1,4 +1,4 @@
-"""What changed is told in amounts, effects and a sentence."""
+"""Changes are reported in amounts, effects and a sentence."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _units(amount: str) -> int:
 
 
 def parts_of(before: BilledRange, after: BilledRange, payers: Sequence[str]) -> list[ComparedPart]:
-    """What is charged to some payers of two bills."""
+    """Return the parts of two bills for some payers."""
     found = []
     for resource, product in sorted({(line.resource, line.product) for line in (*before.lines, *after.lines)}):
         sides = [_charged(each.of(resource, product), payers) for each in (before, after)]
@@ -67,7 +67,7 @@ def _charged(lines: Sequence[BilledLine], payers: Sequence[str]) -> Charged:
 
 
 def change(before: BilledRange, after: BilledRange, payer: str = "sa-1") -> Change:
-    """What changed for one payer."""
+    """Return the change for one payer."""
     return change_of((payer,), parts_of(before, after, [payer]), (before.days, after.days))
 
 
@@ -129,8 +129,8 @@ def sentence(before: list[BilledLine], after: list[BilledLine], days: tuple[int,
     ],
 )
 def test_sentences(before: list[BilledLine], after: list[BilledLine], expected: str) -> None:
-    """The reason is what days, quantities, prices and shares say, also of refunds; it names what was billed, and who
-    pays most of it."""
+    """The reason follows from days, quantities, prices and shares, also of refunds; it names the products, and the
+    identity that pays most of it."""
     assert sentence(before, after) == expected
 
 

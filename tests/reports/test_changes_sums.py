@@ -1,4 +1,4 @@
-"""Charges of two ranges beside what was billed."""
+"""Charges of two ranges compared with their bills."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_no_quantity(read: Read, facts: FactTables, lines: list[dict[str, Any]])
 
 @pytest.mark.parametrize(("costs", "mixed"), [("1 -1", True), ("-1 -2", False), ("1 0", False)])
 def test_charges_and_refunds(read: Read, facts: FactTables, costs: str, mixed: bool) -> None:
-    """The bill says whether some of its lines are charges and others refunds, whatever their sum is."""
+    """The bill shows whether some of its lines are charges and others refunds, for any sum."""
     write_shares(facts, [Share(DAYS[0], "sa-1", "60")])
     write_lines(facts, [line(DAYS[0], cost) for cost in costs.split()])
     (part,) = found(read, None, "identity_id").parts[("sa-1",)]
@@ -122,7 +122,7 @@ def test_charges_and_refunds(read: Read, facts: FactTables, costs: str, mixed: b
 
 
 def test_identities_of_other_groups(read: Read, facts: FactTables) -> None:
-    """Whatever it is grouped by, each part says which identities pay another amount for it."""
+    """For every grouping, each part lists the identities that pay another amount for it."""
     shares = [Share(DAYS[0], "sa-1", "60"), Share(DAYS[0], "sa-2", "40"), Share(DAYS[4], "sa-1", "70")]
     write_shares(facts, shares)
     (part,) = found(read, None, "product_type").parts[(CKUS[1],)]
@@ -136,7 +136,7 @@ def test_nothing_at_all(read: Read) -> None:
 
 
 def test_all_rows_are_compared(read: Read, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Whatever was charged, and by whatever it is grouped: the parts sum to the rows."""
+    """For any charges and any grouping, the parts sum to the rows."""
     random = Random(3)
     for _ in range(6):
         shares = [

@@ -39,7 +39,7 @@ TODAY = NOW.date()
 
 
 def contract(**more: Any) -> ContractSettings:
-    """A contract over the days, of 1,500 for everything, and whatever else is said."""
+    """Return a contract over the days, of 1,500 for everything, with further settings."""
     values: dict[str, Any] = {
         **{"id": "main", "issuer": "Provider", "start_date": DAYS.start, "end_date": DAY + timedelta(days=30)},
         "commitments": [{"id": "all", "amount": "1500", "interval": "term"}],
@@ -75,7 +75,7 @@ def looking(laboratory: Laboratory, *contracts: ContractSettings, today: date = 
 
 
 def standing(laboratory: Laboratory, *contracts: ContractSettings, today: date = TODAY) -> list[ContractItem]:
-    """The same, as it is answered."""
+    """Return the same as a response has it."""
     with looking(laboratory, *contracts, today=today) as found:
         return [found.item(each, "USD") for each in contracts]
 
@@ -103,7 +103,8 @@ def test_what_is_drawn_is_what_was_billed(laboratory: Laboratory) -> None:
 
 
 def test_contracts_share_the_bill(laboratory: Laboratory) -> None:
-    """By priority, each for what it applies to; a commitment of usage in the unit of the bill."""
+    """Contracts share the bill by priority, each for what it applies to; a commitment of usage is in the unit of the
+    bill."""
     connect = contract(
         id="connect",
         commitments=[
@@ -155,7 +156,7 @@ def test_what_is_told_of_contracts(laboratory: Laboratory) -> None:
 
 
 def test_the_end_is_told_without_news_of_the_bill(laboratory: Laboratory) -> None:
-    """Sixty days before it, whatever the facts are."""
+    """The event comes sixty days before the end, whatever the facts are."""
     standing(laboratory, contract(end_date=DAY + timedelta(days=80)))
     assert told(laboratory) == []
     laboratory.clock = FixedClock(NOW + timedelta(days=25))
@@ -170,7 +171,7 @@ def over(**shortfall: Any) -> ContractSettings:
 
 
 def posted(laboratory: Laboratory) -> list[tuple[str, str, str, str]]:
-    """The adjustments: of which month, by what, for whom, and how much."""
+    """Return month, source, recipient and amount of the adjustments."""
     with laboratory.store.control.read() as connection:
         made = [each.made for each in read_adjustments(connection)]
     return [(each.period.id, each.grouping, each.value, f"{each.amount:f}") for each in made]
@@ -193,7 +194,8 @@ def test_what_is_left_is_posted(laboratory: Laboratory) -> None:
 
 
 def test_one_value_pays_for_what_is_left(laboratory: Laboratory) -> None:
-    """In the first open month, if its own is closed; nothing where nobody is said to pay, or nothing is left."""
+    """The adjustment is in the first open month if its own is closed; there is none if no payer is configured, or if
+    nothing is left."""
     standing(laboratory, contract(end_date=DAY))
     assert posted(laboratory) == []
     laboratory.sources.lines[DAY] = laboratory.sources.lines[DAY][:2]

@@ -37,7 +37,7 @@ def laboratory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]
 
 
 def found(laboratory: Laboratory, by: str | None = None, scope: RowScope | None = None) -> ForecastAnswer:
-    """What the next ten days are expected to cost."""
+    """Return the expected cost of the next ten days."""
     with (
         closing(QueryEngine()) as engine,
         open_reader(engine, laboratory.store, CancellationToken(), LookupCaches(), scope=scope) as reader,

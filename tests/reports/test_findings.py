@@ -63,6 +63,6 @@ def test_every_kind_has_words(kind: str) -> None:
 
 
 def test_ids() -> None:
-    """They tell kinds and subjects apart, and never change."""
+    """Ids differ by kind and subject, and never change."""
     assert finding().id == finding_id(TOPIC_NEVER_READ, "lkc-1:topic:orders")
     assert len({finding_id(kind, subject) for kind in KINDS for subject in ("a", "b")}) == 2 * len(KINDS)

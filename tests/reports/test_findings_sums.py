@@ -1,4 +1,4 @@
-"""What is unused is told by bytes, on measured days alone."""
+"""Unused resources are found by bytes, on measured days alone."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def measure(facts: FactTables, table: str, day: date, rows: Iterable[Measurement
 
 
 def bytes_of(day_in: dict[str, int], day_out: dict[str, int]) -> list[Measurement]:
-    """What was written to and read from topics; ``orders`` is always measured."""
+    """Return the bytes written to and read from topics; ``orders`` is always measured."""
     return [
         *(("topic_bytes_in", "lkc-1", topic, str(value)) for topic, value in ({"orders": 5} | day_in).items()),
         *(("topic_bytes_out", "lkc-1", topic, str(value)) for topic, value in ({"orders": 5} | day_out).items()),
@@ -88,7 +88,7 @@ def bytes_of(day_in: dict[str, int], day_out: dict[str, int]) -> list[Measuremen
 
 
 def found(read: Read, kinds: Iterable[str] = KINDS, min_days: int = 3) -> dict[tuple[str, str], Unused]:
-    """What is unused, by kind and name."""
+    """Return the findings, by kind and name."""
     each: list[Unused] = read(lambda reader: unused(reader, set(kinds), min_days))
     return {(one.kind, one.name or one.place): one for one in each}
 
@@ -135,7 +135,8 @@ def test_only_measured_days_count(
 
 
 def test_a_scope_without_topics(engine: QueryEngine, facts: FactTables) -> None:
-    """Topics know no identities: who sees the rows of one sees no topics, and of resources what it is charged for."""
+    """Topics have no identities: a caller with the rows of one identity sees no topics, and of resources only its
+    charges."""
     for day in DAYS:
         write_topics(facts, day, ["orders", "silent"])
         measure(facts, TOPIC_USAGE_TABLE, day, bytes_of({}, {}))
@@ -148,7 +149,7 @@ def test_a_scope_without_topics(engine: QueryEngine, facts: FactTables) -> None:
 
 
 def test_half_a_measurement_is_none(read: Read, facts: FactTables) -> None:
-    """Where only what was written is measured, nobody knows whether a topic is read."""
+    """If only written bytes are measured, it is unknown whether a topic is read."""
     for day in DAYS:
         write_topics(facts, day, ["orders", "silent"])
         measure(facts, TOPIC_USAGE_TABLE, day, [("topic_bytes_in", "lkc-1", "orders", "5")])
@@ -156,7 +157,8 @@ def test_half_a_measurement_is_none(read: Read, facts: FactTables) -> None:
 
 
 def test_a_topic_that_is_gone(read: Read, facts: FactTables) -> None:
-    """What is no longer charged is no finding, and neither is a topic that is younger than the days asked for."""
+    """Resources that are no longer charged are no findings, and neither are topics that are younger than the requested
+    days."""
     for number, day in enumerate(DAYS):
         write_topics(facts, day, ["orders", *(["gone"] if number < 8 else []), *(["new"] if number > 7 else [])])
         measure(facts, TOPIC_USAGE_TABLE, day, bytes_of({}, {}))
@@ -183,7 +185,8 @@ def test_resources(read: Read, facts: FactTables) -> None:
 
 @pytest.mark.parametrize("table_has_members", [True, False])
 def test_identities(read: Read, facts: FactTables, table_has_members: bool) -> None:
-    """Who belongs to a measured resource, bears a part of it and used nothing; not who is charged by usage."""
+    """An identity is idle that belongs to a measured resource, bears a part of its cost and used nothing; an identity
+    charged by usage is not."""
     names = ("sa-busy", "sa-idle", "sa-owner")
     for day in DAYS:
         shares = [Share(day, name, "1", cost_type="shared") for name in (*names, "UNALLOCATED")]
@@ -202,7 +205,8 @@ def test_identities(read: Read, facts: FactTables, table_has_members: bool) -> N
 
 
 def test_use_outside_a_scope_is_not_seen(read: Read, facts: FactTables) -> None:
-    """An identity that uses only what is outside the scope is idle within it, and in use for who sees everything."""
+    """An identity that uses only resources outside the scope is idle within it, and active for a caller who sees
+    everything."""
     for day in DAYS:
         shares = [Share(day, name, "1", cost_type="shared") for name in ("sa-busy", "sa-idle")]
         write_shares(facts, [*shares, Share(day, "sa-busy", "1", resource="lkc-2", line="line-2")])

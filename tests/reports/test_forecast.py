@@ -97,8 +97,8 @@ def test_eight_of_ten_months_end_inside() -> None:
 
 
 def test_it_beats_the_mean_of_the_last_week() -> None:
-    """On the tenth of a month: of years that scatter or have days that stand out by three tenths on average, of those
-    that grow by half, double or fall by a third by a tenth."""
+    """On the tenth of a month: of years with noise or spikes by three tenths on average, of those that grow by half,
+    double or fall by a third by a tenth."""
     steady = [_errors(noise, 0, spikes) for noise in (0.05, 0.1, 0.2) for spikes in (0, 0.02)]
     moving = [_errors(noise, grows, 0) for noise in (0.05, 0.1, 0.2) for grows in (0.5, 1, -0.3)]
     assert sum(ours for ours, _ in steady) <= 0.7 * sum(naive for _, naive in steady)
@@ -125,7 +125,7 @@ def test_what_has_just_begun_is_no_forecast() -> None:
 
 
 def _errors(noise: float, grows: float, spikes: float) -> tuple[float, float]:
-    """How far months were off in all at their end, by the forecast and by the mean of seven days."""
+    """Return the total errors of months at their end, by the forecast and by the mean of seven days."""
     rng = random.Random(f"{noise} {grows} {spikes}")
     ours = naive = 0.0
     for _ in range(6):
@@ -158,7 +158,7 @@ def _errors(noise: float, grows: float, spikes: float) -> tuple[float, float]:
 
 
 def days_left(day: date) -> int:
-    """How many days of its month follow a day."""
+    """Return how many days of its month follow a day."""
     return (month_of(day).end - day).days - 1
 
 
@@ -172,7 +172,7 @@ def test_too_few_days_are_no_forecast() -> None:
 
 @given(st.lists(st.decimals(-(10**9), 10**9, places=12), min_size=33, max_size=98))
 def test_the_interval_contains_what_is_expected(daily: list[Decimal]) -> None:
-    """For all amounts, refunds included, unless costs began, or began anew, too late."""
+    """For all amounts, refunds included, unless costs began, or began again, too late."""
     found = _of(LAST, daily, "USD")
     if found is None:
         assert len(History(_days(LAST, daily), daily).usual) < 33

@@ -1,4 +1,4 @@
-"""What is wrong is said, the worst first, with its cause and what ends it."""
+"""Problems are listed, the worst first, with their cause and what ends them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _health(states: list[DayState], errors: list[str] | None = None, **more: Any
 
 
 def test_nothing_is_wrong() -> None:
-    """Every source has answered for every day."""
+    """Every source has responded for every day."""
     found = _health(_days(3), errors=[], outcome="completed")
     assert (found.state, found.problems, found.days_calculated) == ("ok", [], 3)
     assert [(each.source, each.days, each.error) for each in found.sources] == [
@@ -132,6 +132,6 @@ def test_what_a_run_can_end() -> None:
     assert ends == [(5, "source"), (4, "run"), (3, "run"), (2, "run"), (1, "source")]
     metrics = found.sources[2]
     assert (metrics.days, metrics.error, metrics.is_refused) == (0, "HTTP 503", False)
-    # Days do not tell why their inventory is missing: if the last run was refused it, the next one is, too.
+    # Days do not record why their inventory is missing: if the last run was refused it, the next one is, too.
     refused = _health(states[3:4], errors=["user could not be listed; new bills are not calculated: HTTP 401"])
     assert (refused.problems[0].kind, refused.problems[0].ended_by) == ("days_waiting", "source")

@@ -1,4 +1,4 @@
-"""Periods are calendar days, whatever they are called."""
+"""Periods are calendar days, under every name."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_period_before_has_the_same_length() -> None:
 
 
 def test_the_year_before_has_the_same_dates() -> None:
-    """A leap day stands beside the last of February."""
+    """A leap day corresponds to the last of February."""
     assert compared_period("year", Period(date(2024, 2, 29), date(2024, 3, 1))) == Period(
         date(2023, 2, 28), date(2023, 3, 1)
     )

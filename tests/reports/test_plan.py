@@ -55,7 +55,7 @@ class Tried:
 
 
 def tried(laboratory: Laboratory, policies: Any, days: DayRange = DAYS) -> Tried:
-    """What policies make of some days."""
+    """Return the days under simulated policies."""
     trial = Trial.of(laboratory.tenant, policies, days)
     answer = simulated(laboratory.tenant, trial, ["identity_id"], lambda *_: None)
     return Tried(Plan(asked={"policies": policies}, answer=answer), trial.candidate)
@@ -90,8 +90,8 @@ def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
 
 @pytest.mark.parametrize("seed", [*range(6), *(pytest.param(seed, marks=pytest.mark.drill) for seed in range(6, 60))])
 def test_what_is_applied_equals_what_was_tried(tmp_path: Path, seed: int) -> None:
-    """Random policies, with and without dates, beside others that are in force: the days from then on have the bytes of
-    a tenant whose configuration says so; those before keep theirs."""
+    """Random policies, with and without dates, in addition to others that are in force: the days from then on have the
+    bytes of a tenant whose configuration says so; those before keep theirs."""
     chance = random.Random(seed)
     with Laboratory(tmp_path / "one", days=4) as now, Laboratory(tmp_path / "other", days=4) as other:
         random_bill(now, chance)
@@ -125,7 +125,8 @@ def test_what_is_applied_equals_what_was_tried(tmp_path: Path, seed: int) -> Non
 
 
 def own_less(laboratory: Laboratory, own: dict[str, Any], policies: dict[str, Any]) -> dict[str, Any]:
-    """Policies that stand for themselves, as a version beside others: what these said of other types is taken back."""
+    """Return ``policies`` as a version that replaces ``own``: types that only ``own`` has get their shipped policy
+    again, or none."""
     shipped = laboratory.tenant.ecosystem.catalogue
     dropped = own.keys() - policies.keys()
     taken_back = {name: found.text for name in dropped if (found := shipped.find(name)) is not None}
@@ -252,7 +253,7 @@ def test_a_plan_that_was_changed(laboratory: Laboratory) -> None:
 
 
 def test_closed_months_are_reached_on_purpose_only(laboratory: Laboratory) -> None:
-    """The corrections are told; a sealed month is never calculated again."""
+    """Corrections are reported; a sealed month is never calculated again."""
     month = AccountingPeriod.of(DAY)
     later = NOW + timedelta(days=40)
     settings = laboratory.tenant.settings.closing

@@ -1,4 +1,4 @@
-"""Policies in force, and those by which earlier days were split."""
+"""Policies in force, and those that split earlier days."""
 
 from __future__ import annotations
 

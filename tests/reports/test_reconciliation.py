@@ -1,4 +1,4 @@
-"""Every day's bill stands beside what was charged."""
+"""Every day's bill is compared with the charges."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ FIRST = date(2026, 1, 1)
 
 
 def test_states_of_days(tmp_path: Path) -> None:
-    """Equal to the last digit, different by the last digit, not calculated, not billed; a day that nobody handled is
-    there as well."""
+    """States are: equal to the last digit, different by the last digit, not calculated, and not billed; a day that was
+    never processed is listed as well."""
     equal, differs, pending, billed, none = days_from(FIRST, 5)
     facts = new_facts(tmp_path)
     write_lines(facts, [line(day, "1.5") for day in (equal, differs, pending, billed)])

@@ -42,7 +42,7 @@ ZERO = Decimal(0)
 
 @pytest.mark.extensive
 def test_items_are_the_sums_of_both_moments(tmp_path: Path) -> None:
-    """Whatever the days and the moments are: amounts before and after, totals, and nothing that is the same."""
+    """For any days and moments: amounts before and after, totals, and no item without a change."""
     chance = random.Random(5)
     with Laboratory(tmp_path, days=len(DAYS)) as laboratory, QueryEngine() as engine:
         instants = [NOW + timedelta(minutes=number) for number in range(8)]
@@ -92,7 +92,7 @@ def _change(laboratory: Laboratory, chance: random.Random) -> None:
 
 
 def _restated(*contents: tuple[str, str | None, str | None], day: date = DAY) -> list[RestatedDay]:
-    """What a day with these contents is listed as: each with its cause, its total, and what moved."""
+    """Return the entries for a day with these contents: each with its cause, its total, and the moved amount."""
     return restated_days(
         Revision(
             DayDataset.CHARGEBACKS,
@@ -150,7 +150,7 @@ def test_what_restates_nothing(contents: list[tuple[str, str | None, str | None]
 @pytest.mark.parametrize(
     ("contents", "delta", "moved"),
     [
-        # Who pays has changed, and not what is paid.
+        # The payers have changed, but not the amount.
         ([(FIRST, "10", None), (POLICY_CHANGED, "10", "4")], "0", "4"),
         # The bill is another one, with the same amounts.
         ([(FIRST, "10", None), (BILL_CHANGED, "10", "0")], "0", "0"),
@@ -165,7 +165,7 @@ def test_what_restates_nothing(contents: list[tuple[str, str | None, str | None]
 def test_what_restates_a_day(
     contents: list[tuple[str, str | None, str | None]], delta: str | None, moved: str | None
 ) -> None:
-    """Whatever changes a figure, also where the total is the same; what is not known is null."""
+    """Every change of a figure counts, also with the same total; an unknown one is null."""
     (found,) = _restated(*contents)
     assert found.delta == (None if delta is None else Decimal(delta))
     assert found.moved == (None if moved is None else Decimal(moved))

@@ -1,4 +1,4 @@
-"""What is searched for is found, the best first."""
+"""Matches are found, the best first."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def tenant(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[TenantVie
 
 
 def test_the_best_comes_first(tenant: TenantView) -> None:
-    """What begins with the text, then what cost most, then the rest; in whatever case, by id or by name."""
+    """Matches at the beginning come first, then the most expensive, then the rest; in any case, by id or by name."""
     found = search(tenant, TAGS, COSTS, "ORDERS", 10)
     assert [(each.kind, each.id, each.parent_id, each.amount) for each in found] == [
         ("resource", "lkc-1", None, Decimal(5)),
@@ -82,7 +82,7 @@ def test_only_what_is_visible(tenant: TenantView) -> None:
 
 
 def test_the_dearest_of_many(tenant: TenantView) -> None:
-    """However many match, the ones that cost most are among the few that are asked for; signs of search languages are
+    """The most expensive of any number of matches are among the few that are requested; signs of search languages are
     letters like any other."""
     many = [Identity(f"many_%{number:04}", "user") for number in range(3000)]
     with tenant.store.control.write() as connection:

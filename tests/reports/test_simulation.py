@@ -1,4 +1,4 @@
-"""What other policies would make of some days, as numbers and names."""
+"""The effects of other policies on some days, as numbers and names."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def reading(laboratory: Laboratory) -> Iterator[TenantReader]:
 def tried(
     laboratory: Laboratory, folder: Path, books: Books, *methods: str, by: str = "identity_id"
 ) -> SimulationAnswer:
-    """What a policy of the lines, and one of a type that nothing has, make of the days."""
+    """Return the days under a policy of the lines, and one of an unused type."""
     portions = {"portions": [{"share": "1", "try": list(methods)}]}
     own = parse_policies({WRITE: portions, "UNHEARD_OF": portions}, "policies")
     rules = AllocationRules.of(laboratory.tenant)

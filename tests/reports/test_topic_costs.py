@@ -63,8 +63,8 @@ def test_two_periods(read: Read, topics: FactTables) -> None:
 
 
 def test_traffic_and_zombies(read: Read, topics: FactTables) -> None:
-    """A topic that costs although nothing went through it is a zombie: it was measured at zero, or has no series while
-    its cluster has some. Where nothing of a cluster was measured, nobody knows, and all topics together are none."""
+    """A topic with cost but without traffic is a zombie: it was measured at zero, or has no series while its cluster
+    has some. In a cluster without measurements it is unknown, and all topics together are none."""
     found: TopicCosts = read(lambda reader: topic_costs(reader, NOW, None, 50, traffic=True))
     assert [(item.topic_name, str(item.bytes_in), str(item.bytes_out), item.zombie) for item in found.items] == [
         ("orders", "10.000000", "20.000000", False),
@@ -89,7 +89,7 @@ def test_half_of_the_traffic(read: Read, facts: FactTables) -> None:
 
 
 def test_filters(read: Read, topics: FactTables) -> None:
-    """They hold for both periods; nothing is an answer as well."""
+    """They hold for both periods; an empty result is valid as well."""
     storage = Selection(NOW.window, equal(product_type="KAFKA_STORAGE"))
     found: TopicCosts = read(lambda reader: topic_costs(reader, storage, instants(BEFORE, BEFORE), 5, traffic=True))
     assert [(item.topic_name, int(item.amount), item.previous) for item in found.items] == [("orders", 1, Decimal(0))]

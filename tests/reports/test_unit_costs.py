@@ -51,7 +51,7 @@ Measured = dict[tuple[date, str, str], Decimal]
 
 
 def write_usage(facts: FactTables, used: Measured) -> None:
-    """Keep measurements of all days, beside those of another measure."""
+    """Store measurements of all days, next to those of another measure."""
     for day in DAYS:
         rows = [
             {"date": day, "measure": "bytes_in", "resource_id": place, "subject": who, "value": value}
@@ -65,7 +65,7 @@ def write_usage(facts: FactTables, used: Measured) -> None:
 
 
 def counts(row: Share, used: Measured) -> bool:
-    """Whether a row's day was measured for its resource or, if that never is, at all."""
+    """Return whether a row's day was measured for its resource or, if that never is, at all."""
     places = {place for _, place, _ in used}
     if row.resource in places:
         return any((on, place) == (row.day, row.resource) for on, place, _ in used)

@@ -1,1 +1,1 @@
-"""What must not happen, tried."""
+"""Tests of attacks that must fail."""

@@ -38,7 +38,7 @@ def read_only_root(*writable: Path) -> list[str]:
 
 
 def test_a_read_only_root(demo: Demo, tmp_path: Path) -> None:
-    """With a read-only root file system the service gathers, calculates, answers and stops."""
+    """With a read-only root file system the service gathers, calculates, responds and stops."""
     data, temporary = tmp_path / "data", tmp_path / "temporary"
     for folder in (data, temporary):
         folder.mkdir()
@@ -71,7 +71,7 @@ def test_a_read_only_root(demo: Demo, tmp_path: Path) -> None:
 
 
 def test_the_image_is_not_root() -> None:
-    """The container runs under a number that Kubernetes can tell from root, and its data lies in a volume."""
+    """The container runs under a number that Kubernetes can distinguish from root, and its data are in a volume."""
     text = (ROOT / "Containerfile").read_text(encoding="utf-8")
     (user,) = re.findall(r"^USER (\S+)$", text, re.MULTILINE)
     assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", user)

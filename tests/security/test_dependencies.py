@@ -1,4 +1,4 @@
-"""What the service is built of: known licences, and nothing that the lock does not name."""
+"""The dependencies of the service: known licences, and nothing outside the lock."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 LOCK = Path(__file__).parents[2] / "requirements" / "runtime.lock"
-#: Licences that allow redistribution beside an Apache-2.0 service, as the packages spell them.
+#: Licences that allow redistribution with an Apache-2.0 service, as the packages spell them.
 ALLOWED = re.compile(
     r"apache|mit\b|bsd|psf|python software foundation|isc\b|mpl|mozilla|lgpl|lesser general|zlib|unlicense|cc0",
     re.IGNORECASE,
@@ -16,7 +16,7 @@ FORBIDDEN = re.compile(r"\bAGPL|\bGPL-|affero|GNU General Public", re.IGNORECASE
 
 
 def licence_of(package: str) -> str:
-    """What a package says about its licence."""
+    """Return the licence that a package declares."""
     metadata = distribution(package).metadata
     classifiers = [each for each in metadata.get_all("Classifier") or [] if each.startswith("License ::")]
     expressions = metadata.get_all("License-Expression") or []

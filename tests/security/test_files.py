@@ -1,4 +1,4 @@
-"""What the service writes belongs to its own user alone."""
+"""Files of the service belong to its own user alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["chargeback", "demo"]
 
 @pytest.mark.extensive
 def test_files_are_private(chargeback: Run, demo: Demo, tmp_path: Path) -> None:
-    """Whatever the umask: every file of the storage is 0600 and every folder 0700, emitted files included."""
+    """With any umask, every file of the storage is 0600 and every folder 0700, emitted files included."""
     written = yaml.safe_load(demo.file.read_text())
     data = tmp_path / "data"
     acme = written["tenants"]["acme"]

@@ -26,7 +26,7 @@ def proxy(tmp_path_factory: pytest.TempPathFactory, address: str, certificate: P
 
 
 def test_the_probe_needs_no_password_and_the_rest_needs_tls(proxy: Proxy) -> None:
-    """A load balancer asks `/health`; whoever comes without TLS is sent to it."""
+    """A load balancer requests `/health`; clients without TLS are redirected to it."""
     assert proxy.get("/health")[0] == 200
     redirected = httpx.get(f"http://127.0.0.1:{proxy.plain_port}/api/v1/tenants")
     assert redirected.headers["location"] == "https://127.0.0.1/api/v1/tenants"
@@ -59,7 +59,7 @@ def test_the_probe_needs_no_password_and_the_rest_needs_tls(proxy: Proxy) -> Non
     ],
 )
 def test_who_may_see_what(proxy: Proxy, path: str, user: str | None, status: int) -> None:
-    """Nobody gets in without a password, and a user only to the tenants that are theirs."""
+    """A request without a password is refused, and a user sees only their own tenants."""
     assert proxy.get(path, user)[0] == status
 
 
@@ -85,7 +85,7 @@ def test_no_spelling_reaches_another_tenant(proxy: Proxy, path: str) -> None:
 
 
 def test_a_name_is_not_enough(proxy: Proxy) -> None:
-    """The name of somebody who may, with another password, opens nothing."""
+    """The name of a user with another password is refused."""
     answer = httpx.get(
         f"https://127.0.0.1:{proxy.port}/api/v1/tenants/acme/chargebacks", auth=("alice", "guessed"), verify=proxy.trust
     )
@@ -101,7 +101,7 @@ def test_an_export_goes_through(proxy: Proxy) -> None:
 
 
 def test_pages_of_other_sites_change_nothing(proxy: Proxy) -> None:
-    """The browser adds the user's password by itself to what another site asks for; that is refused all the same."""
+    """The browser adds the user's password to requests of another site; the service refuses them all the same."""
     export = "/api/v1/tenants/acme/export"
     foreign = {"Origin": "https://attacker.example"}
     for headers in (foreign, foreign | {"Sec-Fetch-Site": "cross-site"}):
@@ -113,7 +113,7 @@ def test_pages_of_other_sites_change_nothing(proxy: Proxy) -> None:
 
 
 def test_other_names_are_refused(proxy: Proxy) -> None:
-    """The host that the client named reaches the service, which answers only for those that it knows."""
+    """The service receives the host that the client named, and accepts only those that it knows."""
     status, text = proxy.get("/api/v1/tenants", "finance", headers={"Host": "attacker.example"})
     assert (status, "api.allowed_hosts" in text) == (421, True)
 

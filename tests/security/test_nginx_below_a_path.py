@@ -34,13 +34,13 @@ STRIPPING = (
 
 @dataclass(frozen=True)
 class Site:
-    """A proxy, and a client of it that is signed in as somebody who may see all tenants."""
+    """A proxy, and a client of it that is signed in as a user who may see all tenants."""
 
     proxy: Proxy
     client: httpx.Client
 
     def get(self, path: str) -> httpx.Response:
-        """The answer below the prefix; the path is sent as it is written."""
+        """Return the response below the prefix; the path is sent as it is written."""
         return self.client.get(self.client.base_url.copy_with(raw_path=(PREFIX + path).encode()))
 
 
@@ -162,7 +162,7 @@ def test_an_encoded_slash_stays_in_its_id(passed: Proxy) -> None:
     ],
 )
 def test_who_may_see_what_below_the_path(passed: Proxy, path: str, user: str | None, status: int) -> None:
-    """The rules of the example hold below the path, and nothing is left beside it."""
+    """The rules of the example hold below the path, and nothing outside it is reachable."""
     assert passed.get(path, user)[0] == status
 
 

@@ -54,12 +54,12 @@ from tests.support.sources import Laboratory, line
 
 ACCESS_PAGE: Final = Path(__file__).parents[2] / "docs" / "access.md"
 DAYS: Final = [date(2026, 1, 30), date(2026, 1, 31), date(2026, 2, 1), date(2026, 2, 2)]
-#: Since this day, nobody of the scopes by payer has a part of lkc-3.
+#: Since this day, lkc-3 has no identity of the scopes by payer.
 GONE: Final = DAYS[2]
 NOW: Final = datetime(2026, 2, 8, 12, tzinfo=UTC)
 
-#: What answers within a scope tell of the outside, as the table of docs/access.md lists it, with the fields that may
-#: therefore differ. The tenants of this test are alike in all that has no fields here.
+#: Responses within a scope that depend on the outside, as the table of docs/access.md lists them, with the fields that
+#: may therefore differ. The tenants of this test are alike in all responses that have no fields here.
 EXCEPTIONS: Final[Mapping[str, frozenset[str]]] = {
     "Days and runs": frozenset(),
     "The line of a visible row": frozenset(),
@@ -72,7 +72,7 @@ EXCEPTIONS: Final[Mapping[str, frozenset[str]]] = {
 
 @dataclass(frozen=True)
 class World:
-    """A tenant: who else there is in the clusters that the scopes by payer share, and what is elsewhere."""
+    """A tenant: the other identities in the clusters that the scopes by payer share, and what is elsewhere."""
 
     #: What others wrote to lkc-1, which is 68 in all, and their names.
     others: Mapping[str, int]
@@ -121,7 +121,7 @@ def _bill(world: World, day: date) -> list[BillingLine]:
     found = [
         _line("97" if day < GONE else "101", "lkc-1", "KAFKA_NETWORK_WRITE"),
         _line("10", "lkc-1", "CLUSTER_LINKING_BASE"),
-        # Of these nobody of the scopes by payer has a part.
+        # Resources of which the scopes by payer have no part.
         _line(shared, "lkc-2", "KAFKA_NETWORK_WRITE"),
         _line(alone, "lkc-3", "KAFKA_BASE"),
         # A resource of one owner, who is in all scopes by payer.
@@ -166,7 +166,7 @@ def _totals(world: World) -> dict[str, dict[tuple[str, str], int]]:
     written |= {("lkc-2", world.members[0]): 5, ("lkc-2", "sa-z"): 7 if world.more else 2}
     read = {("lkc-1", "sa-me"): 3} | {("lkc-1", who): 5 for who in world.others}
     if world.more:
-        # Who is idle in all that the scopes show uses something of others.
+        # An identity that is idle in everything visible uses resources of others.
         read |= {("lkc-2", "sa-idle"): 4, ("lkc-9", "sa-y"): 9}
     return {"bytes_in": written, "bytes_out": read}
 
@@ -341,7 +341,7 @@ TOOL_CALLS: Final[Mapping[str, Sequence[Mapping[str, Any]]]] = {
         {"tenant": "acme", "period": "2026-02", "by": "identity_id", "value": "sa-me"},
     ],
 }
-#: What every response has, whoever sends the request: not compared.
+#: Headers of every response: not compared.
 _HEADERS: Final = frozenset({"date"})
 
 
@@ -362,8 +362,7 @@ class Asked:
 
 
 def _everything(app: FastAPI, rows: Sequence[Any], topics: Sequence[Any], most: int | None = None) -> Iterator[Asked]:
-    """Yield the questions that an application answers, ``most`` of each route, and about every one of the rows those
-    that are about one."""
+    """Yield the requests to an application, at most ``most`` of each route, and those about one row for every row."""
     for route in api_routes(app.routes):
         reach = RequiredAccess.of(route)
         assert reach is not None
@@ -443,7 +442,7 @@ class Twins:
         return found
 
     def call(self, world: World, who: str, tool: str, arguments: Mapping[str, Any]) -> str:
-        """Return what a tool of an assistant answers."""
+        """Return the response of a tool of an assistant."""
         api = ApiClient(self.of(world)[0], Sender(CALLERS[who]), "http://localhost/ui")
         try:
             return json.dumps(self._runner.run(TOOLS[tool].call(api, dict(arguments))))
@@ -459,7 +458,7 @@ def twins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Twins]:
 
 
 def _shown(response: httpx.Response, path: str) -> Any:
-    """Return all that a response tells, without the fields of the documented exceptions."""
+    """Return the content of a response without the fields of the documented exceptions."""
     headers = {name: value for name, value in response.headers.items() if name not in _HEADERS}
     masked = _masked(path)
     if not masked or response.status_code != 200:
@@ -475,7 +474,7 @@ def _shown(response: httpx.Response, path: str) -> Any:
 
 
 def _masked(path: str) -> frozenset[str]:
-    """Return the fields of the exceptions that the answers of a path have."""
+    """Return the fields of the exceptions in the responses of a path."""
     end = path.rpartition("/")[2].removesuffix(".csv")
     fields = (each.split(": ") for each in frozenset[str]().union(*EXCEPTIONS.values()))
     return frozenset(field for of, field in fields if of == end)
@@ -494,7 +493,7 @@ def test_the_exceptions_are_documented() -> None:
 
 
 def _differences(twins: Twins, name: str, others: Sequence[World], asked: Asked) -> Iterator[str]:
-    """Yield what a question of a caller tells of the outside."""
+    """Yield the differences between the responses to a request of a caller, which show something outside."""
     mine = twins.ask(FIRST, name, asked)
     assert mine.status_code in ({403} if asked.whole else {200, 404}), f"{asked}: {mine.text}"
     for other in others:
@@ -530,7 +529,7 @@ def test_no_answer_depends_on_the_outside(twins: Twins) -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", SCOPES)
 def test_no_answer_to_any_scope_depends_on_the_outside(twins: Twins, name: str) -> None:
-    """The same of every question, within every scope, about every visible row."""
+    """Every request has the same response, within every scope, about every visible row."""
     others = SCOPES[name][1]
     rows, topics = (twins.items(FIRST, name, path) for path in ("chargebacks", "topic-attributions"))
     questions = _everything(twins.of(FIRST)[0], rows, topics)
@@ -540,7 +539,7 @@ def test_no_answer_to_any_scope_depends_on_the_outside(twins: Twins, name: str) 
 
 
 def test_the_whole_differs(twins: Twins) -> None:
-    """Without a scope, most of these answers differ: the tests above would notice."""
+    """Without a scope, most of these responses differ: the tests above would notice."""
     for end in ("chargebacks", "billing", "resources.csv", "tags/keys", "costs", "search?q=a", "topics"):
         asked = Asked("GET", f"{PREFIX}/tenants/acme/{end}", {})
         assert list(_differences(twins, "whole", [OTHERS], asked)), end
@@ -549,7 +548,7 @@ def test_the_whole_differs(twins: Twins) -> None:
 @pytest.mark.parametrize("path", ["costs", "chargebacks", "findings"])
 def test_changes_outside_leave_what_a_client_has(twins: Twins, path: str) -> None:
     """A caller with a scope gets 304 although data outside has changed, the first time and again; without a scope, the
-    answer is another one."""
+    response is another one."""
     asked = Asked("GET", f"{PREFIX}/tenants/acme/{path}", {})
     for who, status in (("identity", 304), ("tag", 304), ("category", 304), ("whole", 200)):
         tag = twins.ask(FIRST, who, asked).headers["etag"]

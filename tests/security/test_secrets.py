@@ -1,4 +1,4 @@
-"""No secret shows anywhere: not in logs of any level, answers, files, the list of processes, or a repr."""
+"""No output has a secret: not logs of any level, responses, files, the list of processes, or a repr."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def list_processes(said: Said, ended: threading.Event) -> None:
 
 @pytest.fixture
 def said(file: Path, demo: Demo) -> Iterator[Said]:
-    """A service that runs, fails, is asked and is stopped; and every command."""
+    """A service that runs, fails, gets requests and is stopped; and every command."""
     said, ended = Said(), threading.Event()
     watching = threading.Thread(target=list_processes, args=(said, ended), daemon=True)
     watching.start()
@@ -122,7 +122,7 @@ def _serve(said: Said, file: Path, demo: Demo, state: dict[str, str]) -> None:
 
 @pytest.mark.usefixtures("process")
 def test_nothing_that_a_service_says_or_writes_has_a_secret(said: Said, file: Path, demo: Demo) -> None:
-    """Logs at their most talkative, answers, process lists and files, with failures of all kinds on the way."""
+    """Logs at their most detailed, responses, process lists and files, with failures of all kinds on the way."""
     texts = dict(said.texts)
     texts["the list of processes"] = b"\n".join(said.processes)
     texts |= {str(path): path.read_bytes() for path in file.parent.rglob("*") if path.is_file() and path != file}

@@ -1,4 +1,4 @@
-"""Nobody reaches another tenant's data: not through any endpoint, not with any id, not with any path."""
+"""No tenant reaches another's data: not through any endpoint, with any id, or with any path."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.api.conftest import DAYS, LAST
 from tests.support.facts import ECOSYSTEM, TENANT_ID, Share, line, replace_day, tenant_store, write_lines, write_shares
 from tests.support.serving import served, services_for
 
-#: Stands in everything that is acme's alone, and in nothing that a request of this file contains.
+#: Occurs in all data that is acme's alone, and in no request of this file.
 MARK = "acmes-own"
 #: A resource, an identity and a tag key that both tenants have.
 RESOURCE, IDENTITY, KEY = "lkc-both", "sa-both", "team"
@@ -103,7 +103,7 @@ def acmes_dimension() -> int:
 
 
 def bodies() -> dict[str, Any]:
-    """What each endpoint that writes or exports is sent."""
+    """Return the bodies for each endpoint that writes or exports."""
     tag = {"entity_type": "resource", "entity_id": RESOURCE, "tag_key": KEY, "tag_value": "changed"}
     return {
         "/entities/{entity_type}/{entity_id}/tags": {"tag_key": "new", "tag_value": "changed"},
@@ -158,8 +158,8 @@ def bodies() -> dict[str, Any]:
 
 
 def test_every_endpoint_as_another_tenant(address: str, stores: tuple[TenantStore, TenantStore]) -> None:
-    """Whatever is asked of globex with ids that acme has too, nothing of acme is answered or changed; an endpoint that
-    this test does not know how to ask fails it."""
+    """No request to globex with ids that acme has too returns or changes anything of acme; an endpoint without a
+    request in this test fails it."""
     acme, _ = stores
     before = everything_of(acme)
     prefix = "/api/v1/tenants/{tenant_name}"
@@ -282,7 +282,7 @@ def test_bodies_do_not_leave_their_tenant(address: str, stores: tuple[TenantStor
 
 
 def test_the_two_tenants_are_told_apart(stores: tuple[TenantStore, TenantStore], tmp_path: Path) -> None:
-    """The tests above would notice: acme's mark is in acme's answers."""
+    """The tests above would notice: acme's mark is in acme's responses."""
     acme, globex = stores
     assert (acme.ecosystem, globex.ecosystem) == (ECOSYSTEM, ECOSYSTEM)
     with served(service(acme)) as alone:

@@ -24,7 +24,7 @@ SECRET = "a-secret-that-nobody-may-see"
 
 
 class Impostor(BaseHTTPRequestHandler):
-    """Answers everything, and remembers what it was told."""
+    """Responds to everything, and remembers the requests."""
 
     heard: list[str]
 
@@ -42,7 +42,7 @@ class Impostor(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate for this host that nobody but itself has signed, with its key."""
+    """A self-signed certificate for this host, with its key."""
     folder = tmp_path_factory.mktemp("tls")
     name = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
     files = ["-keyout", str(folder / "key.pem"), "-out", str(folder / "certificate.pem")]
@@ -69,7 +69,7 @@ def impostor(certificate: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def test_an_unknown_certificate_is_refused(impostor: tuple[str, list[str]]) -> None:
-    """A server that cannot prove its name is told nothing: no request, no credentials."""
+    """A server that cannot prove its name receives nothing: no request, no credentials."""
     address, heard = impostor
     credentials = Credentials.basic("user", SECRET)
     with (

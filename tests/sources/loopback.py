@@ -1,4 +1,4 @@
-"""A real HTTP server on loopback whose answers a test writes down."""
+"""A real HTTP server on loopback with scripted responses."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answer:
-    """What to answer; ``promise`` announces a longer body than is sent, ``pieces`` sends the body in so many with
-    ``pause`` seconds between them, ``hold`` waits before anything is sent."""
+    """A response; ``promise`` announces a longer body than is sent, ``pieces`` is the number of parts in which the body
+    is sent, with ``pause`` seconds between them, ``hold`` waits before anything is sent."""
 
     body: str | bytes = "{}"
     status: int = 200
@@ -40,7 +40,7 @@ class Answer:
 
 
 class Loopback:
-    """Serves ``script`` on 127.0.0.1 for as long as the ``with`` lasts; ``asked`` keeps every request."""
+    """Serves ``script`` on 127.0.0.1 for as long as the ``with`` lasts; ``asked`` records every request."""
 
     def __init__(self, script: Script) -> None:
         self.asked: list[Asked] = []
@@ -60,7 +60,7 @@ class Loopback:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop serving; answers that are held back are let go."""
+        """Stop serving; responses that are held back are released."""
         self._closing.set()
         self._server.shutdown()
         self._server.server_close()
@@ -116,5 +116,5 @@ class Loopback:
 
 
 def each(*answers: Answer) -> Script:
-    """The answers one after the other; the last one for all that follow."""
+    """Return the responses one after the other; the last one for all further requests."""
     return lambda asked: answers[min(asked.number, len(answers) - 1)]

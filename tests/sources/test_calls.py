@@ -31,7 +31,7 @@ def test_what_was_read_does_not_change() -> None:
 
 
 def test_a_call_without_an_answer_counts() -> None:
-    """Where nobody listens, every try counts as unanswered."""
+    """Where no server listens, every attempt counts as unanswered."""
     limits = Limits(attempts=2, first_backoff_seconds=0.01)
     with (
         HttpClient("http://127.0.0.1:1", source="nobody", stop=Event(), limits=limits) as client,

@@ -23,7 +23,7 @@ def test_repr_shows_nothing() -> None:
 
 
 def test_redact_takes_out_the_secret_in_each_form() -> None:
-    """The password and the whole header value are taken out of a text that somebody else wrote."""
+    """The password and the whole header value are removed from a text of a third party."""
     credentials = Credentials.basic("user", "s3cret-word")
     token = credentials.header.removeprefix("Basic ")
     assert credentials.redact(f"refused {token}, s3cret-word") == "refused ***, ***"

@@ -1,4 +1,4 @@
-"""One way to ask a server: retries, limits, redirects, and waits that can be stopped."""
+"""The HTTP client: retries, limits, redirects, and waits that can be stopped."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def client_for(
 
 
 def ask(script: Script, stop: threading.Event, limits: Limits = QUICK) -> tuple[object, list[Asked]]:
-    """What the client makes of the script, and the requests it sent."""
+    """Return the client's result of the script, and the requests that it sent."""
     with Loopback(script) as server, client_for(server, stop, limits) as client:
         return client.read_json(Call("/x", {"q": "1"})), server.asked
 
@@ -98,14 +98,14 @@ def test_what_may_pass_is_asked_again(stop: threading.Event, status: int) -> Non
 
 
 def test_a_body_cut_short_is_asked_again(stop: threading.Event) -> None:
-    """A connection closed too early, truncated JSON and a proxy's page are no answers."""
+    """A connection closed too early, truncated JSON and a proxy's page are no valid responses."""
     script = each(Answer("{}", promise=10), Answer('{"a": ['), Answer("<html>"), Answer('{"ok": true}'))
     assert ask(script, stop)[0] == {"ok": True}
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404])
 def test_a_refusal_is_final(stop: threading.Event, status: int) -> None:
-    """A refusal is not repeated, and tells the address, the status and the provider's words."""
+    """A refusal is not repeated; the error has the address, the status and the provider's words."""
     body = json.dumps({"errors": [{"title": "No", "detail": "you may not"}]})
     with Loopback(each(Answer(body, status=status))) as server, client_for(server, stop) as client:
         with pytest.raises(SourceRejected) as caught:
@@ -116,7 +116,7 @@ def test_a_refusal_is_final(stop: threading.Event, status: int) -> None:
 
 
 def test_attempts_are_limited(stop: threading.Event) -> None:
-    """A server that fails for good is given up after so many attempts."""
+    """After a number of attempts, a server that keeps failing is given up."""
     error, asked = refused(each(Answer(status=500)), stop)
     assert isinstance(error, SourceUnavailable)
     assert error.retryable
@@ -141,7 +141,7 @@ def test_nobody_listens(stop: threading.Event) -> None:
     "sent", [b"", b"HTTP/1.1 200 OK\r\nContent-Le", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"]
 )
 def test_a_connection_that_breaks_has_one_text(stop: threading.Event, sent: bytes, linger: int | None) -> None:
-    """However a connection breaks and whatever was sent before, the error is the same: days it fails share a cause."""
+    """However a connection breaks, the error is the same, so that the days that it fails have one cause."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def _break_connections() -> None:
@@ -166,7 +166,7 @@ def test_a_connection_that_breaks_has_one_text(stop: threading.Event, sent: byte
 
 
 def test_refused_credentials_are_not_tried_again(stop: threading.Event) -> None:
-    """When the first answer of all is 401, every other call fails with the same error and nothing more is sent."""
+    """When the very first response is 401, every other call fails with the same error and nothing more is sent."""
     with Loopback(each(Answer(status=401))) as server, client_for(server, stop) as client:
         for path in ("/x", "/y"):
             with pytest.raises(SourceRejected, match=f"GET {server.url}/x: HTTP 401"):
@@ -200,7 +200,7 @@ def test_retry_after_is_honoured(stop: threading.Event) -> None:
 
 
 def test_a_wait_past_the_deadline_is_not_begun(stop: threading.Event) -> None:
-    """Asked to come back in an hour, the client says so at once."""
+    """If the server wants a retry in an hour, the client fails at once."""
     started = time.monotonic()
     error, _ = refused(each(Answer(status=429, headers={"Retry-After": "3600"})), stop)
     assert isinstance(error, SourceUnavailable)
@@ -217,7 +217,7 @@ def test_a_wait_past_the_deadline_is_not_begun(stop: threading.Event) -> None:
     ids=["retry-after", "silence", "slow drip"],
 )
 def test_stop_ends_every_wait(stop: threading.Event, answer: Answer) -> None:
-    """Whatever the client waits for, it ends soon after it is told to."""
+    """Every wait of the client ends soon after it is stopped."""
     patient = Limits(deadline_seconds=600, exchange_seconds=600, silence_seconds=600)
     with Loopback(each(answer)) as server, client_for(server, stop, patient) as client:
         timer = threading.Timer(0.3, stop.set)
@@ -230,7 +230,7 @@ def test_stop_ends_every_wait(stop: threading.Event, answer: Answer) -> None:
 
 
 def test_nothing_is_sent_when_told_to_stop(stop: threading.Event) -> None:
-    """A client that was stopped asks nothing any more."""
+    """A client that was stopped sends nothing any more."""
     stop.set()
     with Loopback(each(Answer())) as server, client_for(server, stop) as client:
         with pytest.raises(Stopped):
@@ -239,7 +239,7 @@ def test_nothing_is_sent_when_told_to_stop(stop: threading.Event) -> None:
 
 
 def test_a_slow_drip_is_cut_off(stop: threading.Event) -> None:
-    """An answer that never ends, byte by byte, does not hold the client for ever."""
+    """A response that never ends, byte by byte, does not hold the client for ever."""
     limits = Limits(attempts=1, deadline_seconds=1, exchange_seconds=0.5)
     started = time.monotonic()
     error, _ = refused(each(Answer('"' + "x" * 1000 + '"', pieces=1000, pause=0.05)), stop, limits)
@@ -248,19 +248,19 @@ def test_a_slow_drip_is_cut_off(stop: threading.Event) -> None:
 
 
 def test_a_body_beyond_the_limit_is_not_read(stop: threading.Event) -> None:
-    """An answer larger than we take is refused, not held in memory."""
+    """A response beyond the limit is refused, not held in memory."""
     error, asked = refused(each(Answer('"' + "x" * 200_000 + '"')), stop)
     assert isinstance(error, SourceTooLarge)
     assert len(asked) == 1
 
 
 def zipped(body: str, **headers: str) -> Answer:
-    """An answer in gzip."""
+    """Return a response in gzip."""
     return Answer(gzip.compress(body.encode()), headers={"Content-Encoding": "gzip"} | headers)
 
 
 def test_a_compressed_answer(stop: threading.Event) -> None:
-    """gzip is asked for, and nothing else."""
+    """The client accepts gzip, and no other compression."""
     answer, asked = ask(each(zipped('{"a": 1}')), stop)
     assert answer == {"a": 1}
     assert asked[0].headers["Accept-Encoding"] == "gzip"
@@ -282,7 +282,7 @@ def test_a_few_bytes_that_hold_many_are_refused(stop: threading.Event) -> None:
 
 
 def test_a_compressed_answer_that_is_cut_short_is_asked_for_again(stop: threading.Event) -> None:
-    """Whether the rest was lost on the way or never was there, the next answer may be whole."""
+    """The rest may be lost or may never have been sent: either way, the next response may be complete."""
     whole = zipped('{"a": 1}')
     short = Answer(whole.body[:-9], headers=whole.headers)
     answer, asked = ask(each(short, whole), stop)
@@ -351,7 +351,7 @@ def test_one_line_per_request_without_its_query(
 
 
 def test_a_429_holds_back_everybody_who_shares_the_limit(stop: threading.Event, tmp_path: Path) -> None:
-    """What the server told one client, another client of the same limit respects."""
+    """A limit in one client's response also holds for other clients of the same limit."""
     first, second = (RateLimiter(tmp_path, "org", rate=1000, burst=10) for _ in range(2))
     with Loopback(each(Answer(status=429, headers={"Retry-After": "1"}), Answer())) as server:
         started = time.monotonic()
@@ -368,7 +368,7 @@ def test_a_429_holds_back_everybody_who_shares_the_limit(stop: threading.Event, 
 
 
 def test_threads_share_a_client(stop: threading.Event) -> None:
-    """Many threads may ask at the same time and each gets its own answer."""
+    """Many threads may send requests at the same time; each gets its own response."""
 
     def echo(asked: Asked) -> Answer:
         return Answer(json.dumps(asked.query))
@@ -391,7 +391,7 @@ TEXT = b"what the provider says " * 50
 
 
 def read(sent: bytes, encoding: str, largest: int = 10_000, *, pieces: int = 1) -> bytes:
-    """The body that arrives in pieces of so many bytes."""
+    """Return a body that arrives in pieces of some bytes."""
     body = Body(encoding, largest, "http://source/x")
     for start in range(0, len(sent), pieces):
         body.add(sent[start : start + pieces])
@@ -411,7 +411,7 @@ def read(sent: bytes, encoding: str, largest: int = 10_000, *, pieces: int = 1) 
     ],
 )
 def test_what_was_sent_arrives(sent: bytes, encoding: str, pieces: int) -> None:
-    """However it is compressed, and in whatever pieces it comes."""
+    """The body is the same for every compression and every division into pieces."""
     assert read(sent, encoding, pieces=pieces) == TEXT
 
 

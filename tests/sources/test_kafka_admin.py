@@ -1,4 +1,4 @@
-"""A cluster's own answer, over the Kafka protocol: librdkafka's mock cluster listens on real sockets."""
+"""Responses of a cluster over the Kafka protocol: librdkafka's mock cluster listens on real sockets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def cluster() -> MockCluster:
 
 
 def admin(bootstrap_servers: str, *, stop: threading.Event | None = None, **more: Any) -> KafkaAdmin:
-    """Somebody who asks, and has little patience."""
+    """Return a client with a short timeout."""
     timeout = more.pop("timeout_seconds", 5)
     connection = KafkaConnection(bootstrap_servers, **more)
     return KafkaAdmin(connection, stop=stop or threading.Event(), timeout_seconds=timeout)
@@ -50,14 +50,14 @@ def test_one_living_address_is_enough(cluster: MockCluster) -> None:
 
 
 def test_a_dead_cluster_is_unavailable() -> None:
-    """Nobody listens: after the patience is used up that is a failure that may pass, with the library's words."""
+    """No server listens: after the timeout, that is a temporary failure, with the library's words."""
     with pytest.raises(SourceUnavailable, match=r"no response within 1 s: .*Connection refused") as caught:
         admin(f"127.0.0.1:{closed_port()}", timeout_seconds=1).describe()
     assert caught.value.source == "kafka"
 
 
 def test_waiting_ends_with_the_run() -> None:
-    """A run that must end does not wait for a cluster that does not answer."""
+    """A run that must end does not wait for a cluster that does not respond."""
     stop = threading.Event()
     with closing(socket.socket()) as silent:
         silent.bind(("127.0.0.1", 0))
@@ -91,7 +91,7 @@ def test_a_cluster_without_sasl_does_not_learn_the_password(
 
 
 def test_the_password_is_in_no_repr() -> None:
-    """Whoever prints a connection prints no secret."""
+    """The repr of a connection has no secret."""
     connection = KafkaConnection("k:9092", sasl_password="hush-hush", ssl_key_password="be-quiet")
     assert "hush" not in repr(connection)
     assert "quiet" not in repr(connection)
@@ -124,7 +124,7 @@ def tls(certificate: tuple[Path, Path]) -> ssl.SSLContext:
 
 @pytest.mark.usefixtures("process")
 def test_tls(cluster: MockCluster, tls: ssl.SSLContext, certificate: tuple[Path, Path]) -> None:
-    """Over TLS, with the authority that is configured, the answer is the same."""
+    """Over TLS, with the configured authority, the response is the same."""
     with Guard(cluster, tls=tls) as guard:
         described = admin(
             guard.bootstrap_servers, security_protocol="SSL", ssl_ca_location=str(certificate[0])
@@ -134,7 +134,7 @@ def test_tls(cluster: MockCluster, tls: ssl.SSLContext, certificate: tuple[Path,
 
 @pytest.mark.usefixtures("process")
 def test_tls_with_an_unknown_authority_is_refused(cluster: MockCluster, tls: ssl.SSLContext) -> None:
-    """A certificate that nobody vouches for is no cluster of ours."""
+    """A cluster whose certificate no known authority has signed is refused."""
     with (
         Guard(cluster, tls=tls) as guard,
         pytest.raises((SourceUnavailable, SourceRejected), match=r"(?i)ssl|certificate"),
@@ -145,7 +145,7 @@ def test_tls_with_an_unknown_authority_is_refused(cluster: MockCluster, tls: ssl
 @pytest.mark.usefixtures("process")
 @pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
 def test_credentials(cluster: MockCluster, tls: ssl.SSLContext, certificate: tuple[Path, Path], protocol: str) -> None:
-    """Who proves himself gets the answer, in the clear and over TLS."""
+    """A client with valid credentials gets the response, with and without TLS."""
     encrypted = protocol == "SASL_SSL"
     with Guard(cluster, tls=tls if encrypted else None, users={"reader": "hush-hush"}) as guard:
         described = admin(
@@ -180,7 +180,7 @@ def test_wrong_credentials_are_refused_without_delay(cluster: MockCluster) -> No
 
 @pytest.mark.usefixtures("process")
 def test_without_the_package_the_message_says_what_to_install() -> None:
-    """Where the optional package is missing, asking names the extra; importing the module needs nothing."""
+    """Without the optional package, a query is an error that names the extra; importing the module needs nothing."""
     program = (
         "import sys; sys.modules['confluent_kafka'] = None\n"
         "from threading import Event\n"

@@ -1,4 +1,4 @@
-"""Asking a Prometheus: a real one where it can say it itself, scripted answers where it never would."""
+"""Queries to a Prometheus: a real one where it can respond so itself, scripted responses where it never would."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def client(prometheus: RealPrometheus) -> Iterator[PrometheusClient]:
 
 
 def scripted(*answers: Answer) -> Loopback:
-    """A server with these answers."""
+    """Serve these responses."""
     return Loopback(each(*answers))
 
 
@@ -67,7 +67,7 @@ def plain(server: Loopback) -> PrometheusClient:
 
 
 def success(kind: str, result: object, **more: object) -> Answer:
-    """What a Prometheus says when all is well."""
+    """Return a successful response of a Prometheus."""
     return Answer(json.dumps({"status": "success", "data": {"resultType": kind, "result": result}, **more}))
 
 
@@ -120,7 +120,7 @@ def test_too_many_points_is_too_large(client: PrometheusClient) -> None:
 
 @pytest.mark.parametrize("settings", ["wrong", "none"])
 def test_the_wrong_password_is_refused(prometheus: RealPrometheus, settings: str) -> None:
-    """Without the right password there is no answer, and a retry would not help."""
+    """Without the right password there is no response, and no retry."""
     chosen = basic(prometheus.url, "wrong-password") if settings == "wrong" else MetricsSettings(url=prometheus.url)
     with PrometheusClient(chosen, stop=Event(), limits=QUICK) as client, pytest.raises(SourceRejected) as caught:
         client.instant("load", DAY)
@@ -154,7 +154,7 @@ def test_a_bearer_token_is_sent() -> None:
     ],
 )
 def test_refusals_that_smaller_questions_avoid(answer: Answer) -> None:
-    """Time-outs and limits of Prometheus and its relatives are answered with smaller questions, not with retries."""
+    """Time-outs and limits of Prometheus and its relatives lead to smaller queries, not to retries."""
     with scripted(answer) as server, plain(server) as client, pytest.raises(SourceTooLarge):
         client.instant("up", DAY)
     assert len(server.asked) == 1
@@ -189,7 +189,7 @@ def test_what_may_pass_is_tried_again(answer: Answer) -> None:
     ],
 )
 def test_an_answer_of_another_shape_is_not_trusted(answer: Answer) -> None:
-    """An answer that cannot be understood is an error, never an empty result."""
+    """A response that cannot be understood is an error, never an empty result."""
     with scripted(answer) as server, plain(server) as client, pytest.raises(SourceDataError):
         client.instant("up", DAY)
 
@@ -230,7 +230,7 @@ def test_an_answer_that_says_it_is_partial_is_none(more: dict[str, object]) -> N
 
 
 def test_servers_are_asked_for_whole_answers(client: PrometheusClient) -> None:
-    """Thanos and VictoriaMetrics are told to fail rather than to leave something out; Prometheus does not mind."""
+    """Requests tell Thanos and VictoriaMetrics to fail rather than to leave something out; Prometheus ignores it."""
     with scripted(success("vector", [])) as server, plain(server) as other:
         other.instant("up", DAY)
     assert server.asked[0].form["partial_response"] == "false"

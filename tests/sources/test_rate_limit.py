@@ -23,7 +23,7 @@ def file_of(folder: Path) -> Path:
 
 
 def test_a_burst_then_a_pace(tmp_path: Path) -> None:
-    """So many at once, then one per interval."""
+    """A burst is allowed at once, then one request per interval."""
     limiter = RateLimiter(tmp_path, "org", rate=1, burst=3)
     delays = [limiter.reserve() for _ in range(4)]
     assert delays[:3] == [0, 0, 0]
@@ -41,7 +41,7 @@ def test_waiting_for_a_turn_keeps_the_rate(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["symbolic", "hard"])
 def test_a_link_is_not_followed(tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture) -> None:
-    """What somebody has put in the place of the file is left alone; the limit then holds for this process."""
+    """A link in place of the file is not followed; the limit then holds for this process."""
     state, victim = tmp_path / "state", tmp_path / "victim"
     state.mkdir()
     RateLimiter(state, "org", rate=0.1, burst=1).reserve()
@@ -114,7 +114,7 @@ def test_a_block_holds_for_all_and_no_burst_follows(tmp_path: Path) -> None:
 
 
 def test_stop_ends_the_wait(tmp_path: Path) -> None:
-    """A wait for a turn ends when told to."""
+    """A wait for a turn ends when it is stopped."""
     limiter = RateLimiter(tmp_path, "org", rate=1, burst=1)
     limiter.block(600)
     stop = threading.Event()
@@ -126,7 +126,7 @@ def test_stop_ends_the_wait(tmp_path: Path) -> None:
 
 
 def test_a_turn_past_the_deadline_is_not_waited_for(tmp_path: Path) -> None:
-    """Blocked for longer than there is time, the caller hears at once."""
+    """If the turn comes after the deadline, the caller gets an error at once."""
     limiter = RateLimiter(tmp_path, "org", rate=1, burst=1)
     limiter.block(600)
     with pytest.raises(SourceUnavailable):
@@ -152,7 +152,7 @@ def test_a_folder_that_cannot_be_written_limits_this_process_alone(tmp_path: Pat
 
 
 def test_the_key_is_not_in_the_name_of_the_file(tmp_path: Path) -> None:
-    """The folder tells nobody which organizations are asked."""
+    """The folder does not reveal the organizations."""
     RateLimiter(tmp_path, "key-id-abc", rate=1, burst=1).reserve()
     assert "key-id-abc" not in file_of(tmp_path).name
     assert file_of(tmp_path).stat().st_mode & 0o077 == 0

@@ -1,4 +1,4 @@
-"""What an answer means."""
+"""The classification of responses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chargeback.sources.replies import Reply, classify_json, classify_response
 
 
 def reply(status: int, body: str = "{}", **headers: str) -> Reply:
-    """An answer with these headers (underscores stand for hyphens)."""
+    """Return a response with these headers (underscores stand for hyphens)."""
     return Reply(status, {name.replace("_", "-"): value for name, value in headers.items()}, body.encode())
 
 
@@ -22,7 +22,7 @@ def test_numbers_are_exact_decimals() -> None:
 
 
 def test_an_answer_is_parsed_once() -> None:
-    """Who judges it and who reads it share one document."""
+    """Classifying and reading a response share one document."""
     answer = reply(200, '{"a": [1]}')
     assert classify_json(answer) is None
     assert answer.json() is answer.json()
@@ -39,7 +39,7 @@ def test_half_a_surrogate_pair_is_replaced(body: bytes) -> None:
     "body", ["", '{"data": [', "<html></html>", '{"a": NaN}', '{"a": 1e99999999999999999999}', "[" * 100_000]
 )
 def test_what_is_no_json_may_be_better_next_time(body: str) -> None:
-    """A body cut short, a proxy's page or nonsense is no final answer."""
+    """A truncated body, a proxy's page or nonsense is not final."""
     with pytest.raises(SourceUnavailable):
         reply(200, body).json()
     assert isinstance(classify_json(reply(200, body)), SourceUnavailable)
@@ -102,13 +102,14 @@ def test_how_long_the_server_asks_to_wait(headers: dict[str, str], seconds: floa
     ],
 )
 def test_a_server_of_the_same_day(headers: dict[str, str]) -> None:
-    """A clock that is hours apart is no matter; one that is not told is believed, and a cache tells how old it is."""
+    """A clock that is hours apart is accepted, and so is a response without a time; a cache states the age of its
+    response."""
     reply(200, **headers).check_clock(datetime(2026, 11, 20, 12, tzinfo=UTC))
 
 
 @pytest.mark.parametrize("date", ["Wed, 18 Nov 2026 12:00:00 GMT", "Sun, 22 Nov 2026 12:00:00 GMT"])
 def test_a_server_of_another_day(date: str) -> None:
-    """Whose clock is wrong is for somebody to find out; both are named."""
+    """Which clock is wrong is unknown; the error names both."""
     with pytest.raises(SourceRejected, match="this machine's 2026-11-20 12:00 UTC: set the clock"):
         reply(200, date=date).check_clock(datetime(2026, 11, 20, 12, tzinfo=UTC))
 

@@ -23,8 +23,8 @@ MINUTES = 1440
 
 
 def openmetrics() -> Iterator[str]:
-    """Minute deltas of two topics over three days (each day's first and last minute are told from its neighbours'),
-    and a series that is not a number for one minute."""
+    """Minute deltas of two topics over three days (each day's first and last minute differ from its neighbours'), and a
+    series that is not a number for one minute."""
     start = int(DAY.timestamp()) - 86_400
     yield "# TYPE bytes gauge\n"
     for topic, factor in (("a", 1), ("b", 1000)):
@@ -37,7 +37,7 @@ def openmetrics() -> Iterator[str]:
 
 
 def expected(day: int = 1) -> dict[tuple[str, ...], Decimal]:
-    """What the topics of the n-th day come to."""
+    """Return the totals of the topics on the n-th day."""
     minutes = range(day * MINUTES, (day + 1) * MINUTES)
     total = sum(1 + day * 1_000_000 + minute % 7 for minute in minutes)
     return {("a",): Decimal(total), ("b",): Decimal(1000 * total)}
@@ -88,7 +88,7 @@ def test_a_refused_window_is_cut_and_adds_up_to_the_same(limit: int) -> None:
 
 @pytest.mark.usefixtures("process")
 def test_a_server_that_refuses_a_minute_is_an_error() -> None:
-    """When even the smallest window is too large there is no answer, and no endless asking."""
+    """When even the smallest window is too large, the query fails instead of being repeated endlessly."""
     with RealPrometheus(openmetrics(), arguments=("--query.max-samples=1",)) as server, pytest.raises(SourceTooLarge):
         measure(server)
 

@@ -1,4 +1,4 @@
-"""A column is added to a table: days of before have it empty, and everybody reads days of both."""
+"""A column is added to a table: it is empty on earlier days, and every reader reads days of both kinds."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FactTable
 
 
 def test_each_file_knows_its_columns(facts: FactTables) -> None:
-    """And a day is read in the present columns."""
+    """A day is read with the present columns."""
     assert [file.schema_version for file in facts.snapshot(CHARGEBACKS_TABLE).files] == [0, 2]
     for day, zone, kind in ((DAY, None, "classic"), (NEXT, "a", "diskless")):
         (row,) = read_day(facts, CHARGEBACKS_TABLE, day).to_pylist()
@@ -55,7 +55,7 @@ def test_each_file_knows_its_columns(facts: FactTables) -> None:
 
 
 def test_a_query_reads_days_of_both(facts: FactTables) -> None:
-    """Also where the new columns are what it asks for, and where no file has them."""
+    """This holds also if the query uses the new columns, and if no file has them."""
     with QueryEngine(threads=1) as engine, engine.cursor(CancellationToken()) as cursor:
         files = facts.snapshot(CHARGEBACKS_TABLE).files
         sql = f"SELECT date, zone, kind, amount FROM {SOURCE} ORDER BY date"

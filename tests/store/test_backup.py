@@ -58,7 +58,7 @@ def store(request: pytest.FixtureRequest, address: str, tmp_path: Path) -> Itera
 
 
 def back_up_while(store: TenantStore, address: str, folder: Path, work: Callable[[], object]) -> list[Exception]:
-    """What a backup fails with, in whose middle ``work`` is done."""
+    """Return the error of a backup during which ``work`` is done."""
     errors: list[Exception] = []
 
     def copy() -> None:
@@ -137,8 +137,8 @@ def restored(made: Path, store: TenantStore, folder: Path) -> Iterator[TenantSto
 
 
 def test_restored_facts_are_seen(store: TenantStore, address: str, tmp_path: Path) -> None:
-    """Whoever reads the restored tables sees what is in them, and what the next run commits; the revision that the
-    database has is that of the backup."""
+    """Readers of the restored tables see their rows, and what the next run commits; the revision in the database is
+    that of the backup."""
     lease = store.acquire(LeaseOwner.this_process())
     write_lines(store.facts, [line(date(2026, 1, 2), "2.00")])
     lease.release()
@@ -204,7 +204,7 @@ PASSWORD = "p@ss/w%rd 'quoted' + more"
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[PostgresServer]:
-    """A PostgreSQL that lets nobody in without the password."""
+    """A PostgreSQL that requires a password."""
     with own_postgres_server(PASSWORD) as running:
         yield running
 
@@ -219,7 +219,7 @@ def in_query(server: PostgresServer, **query: str) -> str:
 @pytest.mark.usefixtures("postgresql")
 @pytest.mark.parametrize("is_in_query", [False, True], ids=["before the host", "in the query"])
 def test_a_password_is_given_wherever_it_stands(server: PostgresServer, tmp_path: Path, is_in_query: bool) -> None:
-    """A server that asks for a password is let in to, with the password in either place."""
+    """A server that requires a password accepts it from either place."""
     address = in_query(server) if is_in_query else server.address
     run_client(make_url(address), "pg_dump", f"--file={tmp_path / 'dump'}")
     assert "PostgreSQL database dump complete" in (tmp_path / "dump").read_text()
@@ -227,7 +227,7 @@ def test_a_password_is_given_wherever_it_stands(server: PostgresServer, tmp_path
 
 @pytest.mark.usefixtures("postgresql")
 def test_a_wrong_password_is_an_error_without_it(server: PostgresServer, tmp_path: Path) -> None:
-    """What the server says is told; the password is not."""
+    """The error has the server's message, without the password."""
     url = make_url(server.address).set(password="wrong-hunter2")
     with pytest.raises(StorageError, match=r"pg_dump failed: .*password authentication failed") as raised:
         run_client(url, "pg_dump", f"--file={tmp_path / 'dump'}")
@@ -270,7 +270,7 @@ def wait_for_words(part: str) -> bytes:
 
 @pytest.mark.usefixtures("postgresql")
 def test_parameters_are_those_of_the_service(server: PostgresServer, tmp_path: Path) -> None:
-    """What stands in the query of a connection string reaches the program unchanged, blanks included."""
+    """The query of a connection string reaches the program unchanged, blanks included."""
     url = make_url("postgresql+psycopg://me:pw@db:6543/acme?options=-c%20lock_timeout%3D5s&sslmode=require")
     assert connection_parameters(url) == {
         "host": "db",

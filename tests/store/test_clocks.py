@@ -1,4 +1,4 @@
-"""What one answer tells of another clock."""
+"""The difference of two clocks from a single response."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ SECOND = timedelta(seconds=1)
     ],
 )
 def test_a_reading(told: float, rounding: float, ahead: float, difference: float) -> None:
-    """Half of the two seconds that the answer took, and of what was rounded, is taken into account; what these may hide
-    is no difference."""
+    """Half of the response's two seconds, and half of the rounding, is taken into account; a difference within these is
+    none."""
     reading = ClockReading(NOW, NOW + told * SECOND, NOW + 2 * SECOND, rounding * SECOND)
     assert reading.ahead == ahead * SECOND
     assert reading.difference == difference * SECOND

@@ -1,4 +1,4 @@
-"""Storages that earlier versions have made: they open by themselves, answer the same bytes, and go on."""
+"""Storages of earlier versions: they open automatically, return the same bytes, and can be continued."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tests.support.facts import catalogue_of
 from tests.support.objects import new_bucket
 from tests.support.sources import Laboratory, line
 
-#: Made by the last version that had logs instead of a catalogue, with what it answered then, now and as of each run: a
+#: Made by the last version that had logs instead of a catalogue, with its responses then, now and as of each run: a
 #: folder with SQLite whose days had up to three contents, one whose last run was killed between its commit and its
 #: confirmation, and a backup of such a one from a bucket and PostgreSQL.
 EARLIER = Path(__file__).parent / "earlier"
 
 
 def extracted(name: str, folder: Path) -> dict[str, list[str]]:
-    """Extract a storage; return what its version answered."""
+    """Extract a storage; return the responses of its version."""
     with tarfile.open(EARLIER / f"18cc878-{name}.tar.gz") as archive:
         archive.extractall(folder, filter="data")
     answers: dict[str, list[str]] = json.loads((folder / "answers.json").read_text())
@@ -40,7 +40,7 @@ def digests(laboratory: Laboratory, at: str) -> list[str]:
 
 
 def check(laboratory: Laboratory, answers: dict[str, list[str]]) -> None:
-    """The same bytes, before a run and after it; what the next runs change is known beside it."""
+    """The bytes are the same before a run and after it; changes of the next runs are added."""
     clock = Ticking()
     clock.now = datetime.fromisoformat(max(answers)) + timedelta(minutes=5)
     laboratory.clock = clock
@@ -85,7 +85,7 @@ def test_a_backup_of_a_bucket_with_postgresql(tmp_path: Path, postgresql: str) -
 
 
 def test_who_comes_first_makes_the_catalogue(tmp_path: Path) -> None:
-    """Others who open the storage at the same time find it made; before, nothing is read."""
+    """Others that open the storage at the same time find it made; before, nothing is read."""
     extracted("history", tmp_path)
     with Laboratory(tmp_path, days=len(DAYS)) as one, Laboratory(tmp_path, days=len(DAYS)) as other:
         before = catalogue_of(one.store.facts)

@@ -24,7 +24,7 @@ Call = tuple[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Answer:
-    """What a tool answered: as text, and as JSON unless it has failed."""
+    """The result of a tool: as text, and as JSON unless it failed."""
 
     text: str
     content: Any
@@ -61,13 +61,13 @@ class Assistant:
         return asyncio.run(self._within(_ask))
 
     def answer(self, tool: str, **arguments: Any) -> Any:
-        """Return the content of an answer of a tool that does not fail."""
+        """Return the content of the result of a tool that must not fail."""
         (found,) = self.ask([(tool, arguments)])
         assert not found.failed, found.text
         return found.content
 
     def ask(self, calls: Sequence[Call]) -> list[Answer]:
-        """Return the answers to some calls."""
+        """Return the results of some calls."""
 
         async def _ask(session: ClientSession) -> list[Answer]:
             return [await self._one(session, name, arguments) for name, arguments in calls]

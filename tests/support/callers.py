@@ -20,7 +20,7 @@ def caller(
     tenants: Collection[str] = ("acme",),
     scope: Mapping[str, Collection[str]] | None = None,
 ) -> Caller:
-    """Somebody with rights in some tenants, and perhaps a scope."""
+    """Return a caller with rights in some tenants, and perhaps a scope."""
     access = TenantAccess(rights_of(allowed), None if scope is None else RowScope.of(scope), "roles[0]")
     found = dict.fromkeys(tenants, access) if allowed else {}
     return Caller(name, "proxy", (), found.get)

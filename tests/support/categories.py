@@ -210,7 +210,7 @@ def _split(draw: st.DrawFn, known: Sequence[str]) -> dict[str, str]:
 
 @st.composite
 def _capturing(draw: st.DrawFn) -> dict[str, Any]:
-    """A match with a regex whose group a template can use, alone or beside others."""
+    """A match with a regex whose group a template can use, alone or with others."""
     subject = draw(st.sampled_from(["identity", "resource", "topic", "display_name", "display_name", "tag"]))
     regex = draw(st.sampled_from([each for each in _TEXTS[subject][3] if "(?P<" in each]))
     key = draw(st.sampled_from(TAG_KEYS))
@@ -261,7 +261,7 @@ def _steps(draw: st.DrawFn, known: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _fees(values: Sequence[str]) -> st.SearchStrategy[dict[str, Any]]:
-    """Amounts a month, small and large beside what is held."""
+    """Amounts a month, small and large compared with the costs."""
     amounts = st.sampled_from(["0.000000000031", "0.01", "31", "12.345678901234", "9999999"])
     return st.dictionaries(st.sampled_from(values), dated(amounts), min_size=1, max_size=3)
 

@@ -85,7 +85,7 @@ class ChangeReader:
     resources: Mapping[str, str]
 
     def check(self, sentence: str, delta: Decimal, effects: Mapping[str, Decimal]) -> list[str]:
-        """Check a sentence against an answer and the bills; return the kinds of reasons that it gives."""
+        """Check a sentence against a response and the bills; return the kinds of reasons in it."""
         if sentence == "Nothing changed.":
             assert not any(effects.values())
             return []

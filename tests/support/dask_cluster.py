@@ -45,7 +45,7 @@ def certificates(folder: Path) -> dict[str, str]:
 
 @contextmanager
 def dask_cluster(folder: Path, workers: int) -> Iterator[Cluster]:
-    """A scheduler with so many workers of one thread."""
+    """A scheduler with a number of workers of one thread each."""
     files = certificates(folder)
     options = [
         f"--{name.replace('_', '-')}{'-file' if name == 'tls_ca' else ''}={path}" for name, path in files.items()

@@ -33,7 +33,7 @@ from tests.support.outside import declared
 from tests.support.processes import free_port
 
 KINDS = ("sqlite", "postgresql")
-#: A database of a server of which a tenant has one schema.
+#: A database of a server, with one schema for each tenant.
 SCHEMA = "schema"
 
 _LOCAL = "postgresql://postgres@127.0.0.1:5432/postgres"
@@ -186,7 +186,7 @@ class PostgresServer:
             as_user = ["runuser", "-u", "postgres", "--"]
             shutil.chown(self._folder, "postgres", "postgres")
         elif host.within:
-            # Who is somebody here is root there.
+            # This user is root on that host, where PostgreSQL refuses to start as root.
             as_user = ["unshare", "--user", "--map-user=1", "--map-group=1"]
         self.port = free_port()
         data = self._folder / "data"

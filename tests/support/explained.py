@@ -43,7 +43,7 @@ def derived_amount(answer: dict[str, Any]) -> Fraction:
         assert sum(values.values()) == total
         units = dict(zip(sorted(values), _split(portion, [values[each] for each in sorted(values)]), strict=True))
         return Fraction(units[answer["identity_id"]], 10**12)
-    # Not all contenders are listed: of the remainders, the answer gives only the rank.
+    # Not all contenders are listed: of the remainders, the response gives only the rank.
     assert arithmetic["extra_unit"] == (arithmetic["remainder_rank"] <= arithmetic["spare_units"])
     found = int(arithmetic["units_floor"]) + arithmetic["extra_unit"]
     return Fraction(-found if portion < 0 else found, 10**12)
@@ -156,7 +156,7 @@ def _is_rounded(text: str, amount: Fraction) -> bool:
 
 
 def check_explanation(answer: dict[str, Any]) -> Decimal:
-    """Check that an answer agrees with itself, and return the amount."""
+    """Check that a response is consistent, and return the amount."""
     amount = derived_amount(answer)
     told = answer["arithmetic"]["amount"] if answer["arithmetic"] else "0"
     assert amount == Fraction(told)

@@ -167,7 +167,7 @@ def days_from(first: date, count: int) -> list[date]:
 
 
 def new_facts(folder: Path) -> FactTables:
-    """Return empty tables, with a catalogue beside their folder: a copy of one that is made once for all tests."""
+    """Return empty tables with a catalogue next to their folder, copied from one that is made once for all tests."""
     folder.mkdir(parents=True, exist_ok=True)
     place_migrated(f"sqlite:///{folder.with_suffix('.db')}")
     return known_facts(folder)
@@ -193,7 +193,7 @@ def catalogue_of(facts: FactTables) -> list[NamedFile]:
 
 
 def known_facts(folder: Path) -> FactTables:
-    """Return tables in a folder, with the catalogue beside it, as another process opens them."""
+    """Return tables in a folder, with the catalogue next to it, as another process opens them."""
     return FactTables(folder, ControlDatabase(f"sqlite:///{folder.with_suffix('.db')}"))
 
 

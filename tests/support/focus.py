@@ -49,7 +49,7 @@ Weights = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True)
 class BilledLine:
-    """A billing line, and who shares it: the weights of identities in each of its portions, those of topics."""
+    """A billing line with its shares: the weights of identities in each of its portions, those of topics."""
 
     line: BillingLine
     portions: tuple[Weights, ...] = ((("sa-1", 1),),)
@@ -136,7 +136,7 @@ def focus_source(store: TenantStore, tenant: Tenant | None = None) -> Iterator[F
 
 
 def read_focus(source: FocusSource, layout: FocusLayout, days: DayRange, calculated: Iterable[date]) -> FocusData:
-    """Return all that is said of some days, of which some are ``calculated``."""
+    """Return all data about some days, some of which are ``calculated``."""
     batches = list(focus_batches(source, layout, days))
     table = pa.Table.from_batches(batches, focus_schema(source.columns(layout)))
     text = b"".join(focus_csv(source, layout, days)).decode()

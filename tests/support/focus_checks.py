@@ -1,4 +1,4 @@
-"""What data in FOCUS must keep, and no validator looks at: exact sums, raw texts, and rules from row to row.
+"""Rules for data in FOCUS that no validator checks: exact sums, raw texts, and rules from row to row.
 
 The expectations are calculated here once more, from the bill, with Python's decimals.
 """
@@ -164,7 +164,7 @@ def _total(rows: Iterable[Row], name: str) -> Decimal:
 
 
 def _is_priced(line: Row) -> bool:
-    """Whether a line has a price and a quantity, of which a share fits 18 places."""
+    """Return whether a line has a price, and a quantity whose shares fit 18 places."""
     return line["unit_price"] is not None and line["quantity"] is not None and abs(line["quantity"]) < 10**20
 
 

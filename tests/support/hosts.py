@@ -35,7 +35,7 @@ _HOST: Final = 'hostname "$0" && ip link set lo up && echo up && exec cat'
 
 @dataclass(frozen=True)
 class Host:
-    """What a server runs on. ``within`` is put before every command."""
+    """A host of servers. ``within`` is put before every command."""
 
     address: str
     within: Sequence[str]
@@ -112,7 +112,8 @@ class Network:
 
 @dataclass(frozen=True)
 class NamespaceHost(Host):
-    """A host of a :class:`Network`. Its process numbers are its own, so that nobody else knows whether one is alive."""
+    """A host of a :class:`Network`. Its process numbers are its own, so that other hosts cannot tell whether one is
+    alive."""
 
     name: str
     network: Network = field(repr=False)
@@ -135,7 +136,7 @@ class NamespaceHost(Host):
         process.wait()
 
     def unplug(self) -> None:
-        """Pull its cable: what it sends is lost, and nobody is told."""
+        """Disconnect it: its packets are lost without an error."""
         self.network.configure("link", "set", self.name, "down")
 
     def plug(self) -> None:
@@ -143,7 +144,7 @@ class NamespaceHost(Host):
         self.network.configure("link", "set", self.name, "up")
 
     def power_off(self) -> None:
-        """End it like a power failure: all processes at once, and nobody at the other end of a connection is told."""
+        """End it like a power failure: all processes at once, without closing connections."""
         self.unplug()
         _end(self.holder)
 

@@ -83,7 +83,7 @@ class Months:
         return self.store.control.write(durable=True)
 
     def clock(self) -> datetime:
-        """The time, which goes on whenever somebody looks."""
+        """Return the time, which advances with every call."""
         self.now += timedelta(milliseconds=1)
         return self.now
 
@@ -112,7 +112,7 @@ class Months:
         return close(self.view, self.books, partial(self.store.control.write, durable=True), order, self.clock)
 
     def close_as(self, who: str, *, needs_two: bool) -> Closed:
-        """Close August as somebody, where two people have to."""
+        """Close August as a user; if ``needs_two``, another one has to confirm."""
         view = replace(self.view, closing=ClosingProfile(by=self.by, needs_two=needs_two))
         order = ClosingOrder(AUGUST, who, accept=["day-missing"], reason="A short month")
         return close(view, self.books, partial(self.store.control.write, durable=True), order, self.clock)
@@ -140,7 +140,7 @@ def months(
 
 
 def learned(reader: PostedReader, selection: Selection, by: str) -> dict[KeyValues, Decimal]:
-    """What is known now of each month or, where it is sealed, what was known then."""
+    """Return the present figures of each month or, where it is sealed, the former ones."""
     found: defaultdict[KeyValues, Decimal] = defaultdict(Decimal)
     for period in periods_of(selection.window):
         closed = reader.books.find(period)

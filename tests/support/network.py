@@ -1,7 +1,7 @@
-"""A network between this project and an object store: every request takes a while, and some answers never arrive.
+"""A network between this project and an object store: every request takes a while, and some responses never arrive.
 
-It listens on the loopback and passes requests and answers on as they are, so that signatures stay right: the server
-checks them against the host that the client was told.
+It listens on the loopback and forwards requests and responses unchanged, so that signatures stay valid: the server
+checks them against the host that the client uses.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _REASONS: Final = {500: "InternalError", 503: "SlowDown"}
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens to every so many-th write of a file: its answer is lost, or another with a ``status``; ``before``
-    the store has heard of it, or after it has done it."""
+    """A fault of every ``every``-th write of a file: its response is lost, or replaced by a ``status``; ``before`` the
+    write reaches the store, or after it."""
 
     every: int
     status: int | None = None
@@ -45,7 +45,7 @@ class Fault:
 
 @dataclass
 class Network:
-    """What happens on the way, and what has happened.
+    """A network with faults, and its statistics.
 
     Attributes:
         server: the server as it is reached through the network.
@@ -118,7 +118,7 @@ class _Connection(StreamRequestHandler):
         self._answers: BinaryIO
 
     def handle(self) -> None:
-        """Pass on one request after the other; whoever is cut off cuts off the other side."""
+        """Forward one request after the other; if either side is disconnected, so is the other."""
         with suppress(OSError, EOFError):
             while self._pass_on():
                 pass
@@ -130,7 +130,7 @@ class _Connection(StreamRequestHandler):
             super().finish()
 
     def _pass_on(self) -> bool:
-        """Pass on a request and its answer; return whether another may follow."""
+        """Forward a request and its response; return whether another may follow."""
         requests = cast(BinaryIO, self.rfile)
         head = _head(requests)
         if not head:
@@ -158,7 +158,7 @@ class _Connection(StreamRequestHandler):
         return True
 
     def _ask(self, head: bytes, content: bytes, method: str) -> bytes:
-        """The whole answer of the store."""
+        """Return the whole response of the store."""
         if self._upstream is not None and select.select([self._upstream], [], [], 0)[0]:
             self._hang_up()  # the store has closed a connection that was not used for long
         if self._upstream is None:
@@ -185,7 +185,7 @@ class _Connection(StreamRequestHandler):
 
 
 def _kind(line: str, account: str) -> str:
-    """What a request is about, without days, versions and digests; ``account`` is what precedes buckets."""
+    """Return the subject of a request, without days, versions and digests; ``account`` is what precedes buckets."""
     method, target, _ = line.split(" ")
     address = urlsplit(target)
     query = parse_qs(address.query)
@@ -204,7 +204,7 @@ def _kind(line: str, account: str) -> str:
 
 
 def _head(stream: BinaryIO) -> bytes:
-    """The lines of a request or an answer up to the empty one; nothing at the end of the stream."""
+    """Return the lines of a request or a response up to the empty one; nothing at the end of the stream."""
     lines = []
     while (line := stream.readline()) not in (b"\r\n", b""):
         lines.append(line)
@@ -214,7 +214,7 @@ def _head(stream: BinaryIO) -> bytes:
 
 
 def _body(stream: BinaryIO, head: bytes) -> bytes:
-    """What follows a head, as it is sent."""
+    """Return the body after a head, as it is sent."""
     if _CHUNKED.search(head):
         return b"".join(_chunks(stream))
     length = _LENGTH.search(head)

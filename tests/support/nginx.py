@@ -36,7 +36,7 @@ class Proxy:
     def get(
         self, path: str, user: str | None = None, method: str = "GET", headers: Mapping[str, str] | None = None
     ) -> tuple[int, str]:
-        """Status and text of an answer; the path is sent as it is written."""
+        """Return status and text of a response; the path is sent as it is written."""
         connection = http.client.HTTPSConnection("127.0.0.1", self.port, context=self.trust, timeout=30)
         connection.putrequest(method, path, skip_host="Host" in (headers or {}), skip_accept_encoding=True)
         for name, value in (headers or {}).items():
@@ -89,7 +89,7 @@ def proxied(
 ) -> Iterator[Proxy]:
     """nginx with the example, or with ``text``, before the service at ``upstream``; it needs a folder of its own.
 
-    ``secret`` is what the example for roles tells the service with every request.
+    ``secret`` is what the example for roles sends to the service with every request.
     """
     nginx = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin") or installed("nginx")
     folder.mkdir(parents=True, exist_ok=True)

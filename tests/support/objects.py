@@ -47,7 +47,7 @@ _BUCKET: Final = "facts"
 _KEY, _SECRET = "test-key", "test-secret-of-the-tests"
 _START_SECONDS: Final = 60
 # SeaweedFS listens 10,000 above each of its ports, too. Both are below the ports that Linux gives to connections: while
-# a server is away, nobody else gets its ports.
+# a server is away, no other process gets its ports.
 _PORTS: Final = range(12_000, 22_000)
 _GRPC: Final = 10_000
 #: Stops the server when all processes that use it have ended.
@@ -58,14 +58,14 @@ fcntl.flock(os.open(folder / "users", os.O_RDONLY), fcntl.LOCK_EX)
 from tests.support.objects import OwnObjectServer
 OwnObjectServer(folder).remove()
 """
-# A process that nobody remembers would be reported as forgotten; these are ended by their ids.
+# An unregistered process would be reported as forgotten; these are ended by their ids.
 _STARTED: Final[list[subprocess.Popen[bytes]]] = []
 
 
 @dataclass(frozen=True)
 class ObjectServer:
-    """A server and a bucket of it. Its clients give up after so many ``retry_seconds``: soon, so that what is wrong is
-    seen."""
+    """A server and a bucket of it. Its clients give up after ``retry_seconds``, which is short, so that errors show
+    soon."""
 
     endpoint: str
     access_key_id: str
@@ -76,7 +76,7 @@ class ObjectServer:
 
     @property
     def settings(self) -> ObjectStoreSettings:
-        """How a configuration names the server."""
+        """Return the settings of the server in a configuration."""
         return ObjectStoreSettings.model_validate(self.written)
 
     @property
@@ -114,14 +114,14 @@ class ObjectServer:
         )
 
     def responds(self) -> bool:
-        """Whether the bucket, which SeaweedFS makes itself, takes an object."""
+        """Return whether the bucket, which SeaweedFS makes itself, accepts an object."""
         with suppress(BaseError):
             obstore.put(self.raw(), "there", b"", use_multipart=False)
             return True
         return False
 
     def location(self, prefix: str | None = None) -> ObjectLocation:
-        """A place for facts that nobody else uses."""
+        """Return a place for facts that no other test uses."""
         return ObjectLocation.of(f"{self.scheme}://{self.bucket}/{prefix or uuid.uuid4().hex}", self.settings)
 
 
@@ -209,7 +209,7 @@ class OwnObjectServer:
         }
         (self._folder / "s3.json").write_text(json.dumps({"identities": [identity]}))
         (self._folder / "data").mkdir()
-        # Without room for more volumes, requests are answered with status 500. Its ports for gRPC must not be set.
+        # Without room for more volumes, requests get status 500. Its ports for gRPC must not be set.
         options = {
             "dir": self._folder / "data",
             "ip": self._host.address,
@@ -274,14 +274,14 @@ def parsed(address: str) -> ObjectServer:
     """The server and the bucket that an address names."""
     parts = urlsplit(address)
     key, secret = unquote(parts.username or ""), unquote(parts.password or "")
-    # Servers that stand for Azure have the account in the path.
+    # Servers that simulate Azure have the account in the path.
     account = f"/{key}" if parts.scheme == AZURE else ""
     endpoint = f"http://{parts.hostname}:{parts.port}{account}"
     return ObjectServer(endpoint, key, secret, parts.path.strip("/"), scheme=parts.scheme)
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of the loopback that nobody listens on, nor so far above them as SeaweedFS listens, too."""
+    """Return free ports of the loopback, of which the ports above, where SeaweedFS also listens, are free too."""
     found: list[int] = []
     for port in random.sample(_PORTS, len(_PORTS)):
         if _is_free(port) and _is_free(port + _GRPC):

@@ -16,7 +16,7 @@ import pytest
 import chargeback
 from tests.support.clock import FAKETIME
 
-#: Names of fixtures, and values of parameters, that stand for a program, a server, or a whole run.
+#: Names of fixtures, and values of parameters, that mean a program, a server, or a whole run.
 OUTSIDE: Final = frozenset(
     {
         "alertmanager",
@@ -42,19 +42,19 @@ running: Final[list[pytest.Item]] = []
 
 
 def needs_outside(item: pytest.Item) -> bool:
-    """Return whether a test asks for a program, a server, or a whole run."""
+    """Return whether a test uses a program, a server, or a whole run."""
     callspec = getattr(item, "callspec", None)
     values = {each for each in callspec.params.values() if isinstance(each, str)} if callspec else set()
     return not OUTSIDE.isdisjoint({*getattr(item, "fixturenames", ()), *values})
 
 
 def is_slow(item: pytest.Item) -> bool:
-    """Return whether a test asks for what makes each of its cases slow."""
+    """Return whether a test uses something that makes each of its cases slow."""
     return not SLOW.isdisjoint(getattr(item, "fixturenames", ()))
 
 
 def declared(what: str) -> None:
-    """Fail unless the running test has asked for a program or a server."""
+    """Fail unless the running test has declared that it uses a program or a server."""
     if running and not needs_outside(running[-1]):
         pytest.fail(f"The test uses {what} without asking for it by a fixture (tests/support/outside.py).")
 

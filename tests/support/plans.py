@@ -1,4 +1,4 @@
-"""Answers of simulations that are about no day."""
+"""Results of simulations without a day."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NOTHING = "0.00"
 
 
 def empty_answer(present: PolicyCatalogue, candidate: PolicyCatalogue) -> SimulationAnswer:
-    """What policies make of a day without lines, with the digest of all that."""
+    """Return the result of policies for a day without lines, with its digest."""
     nothing = {"before": _NOTHING, "after": _NOTHING}
     base = SimulationBase(days=[], policies=present.hash, candidate=candidate.hash, software=__version__)
     lists = ("left_out", "never_measured", "never_applied", "policies", "items", "examples", "corrections")

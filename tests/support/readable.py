@@ -34,8 +34,8 @@ Sums = dict[str, dict[str, tuple[int, Decimal]]]
 
 @contextmanager
 def readable_tenant(organisation: Organisation, folder: Path) -> Iterator[FactTables]:
-    """The facts of a tenant that was gathered and calculated, with files beside its tables that are theirs no more:
-    whoever reads a folder instead of the log finds rows twice."""
+    """Yield the facts of a tenant that was gathered and calculated, with unreferenced files next to its tables: a
+    reader of folders instead of the log reads rows twice."""
     with DemoServer(organisation) as server:
         deployment = Deployment.within(server, folder)
         deployment.run()
@@ -52,7 +52,7 @@ def readable_tenant(organisation: Organisation, folder: Path) -> Iterator[FactTa
 
 
 def own_sums(facts: FactTables) -> Sums:
-    """What this project reads."""
+    """Return the sums that this project reads."""
     found: Sums = {}
     for name, money in MONEY.items():
         found[name] = {}

@@ -1,4 +1,4 @@
-"""A query engine, empty tables, and a reader of them, for tests that ask questions."""
+"""A query engine, empty tables, and a reader of them, for tests of queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A receiver of webhooks that answers as a test wants, and remembers what it was sent."""
+"""A receiver of webhooks with configurable responses, which remembers the requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Received:
 
 @dataclass(frozen=True)
 class Answer:
-    """What is answered: a status with headers, after some seconds; without a status, the connection is closed."""
+    """A response: a status with headers, after some seconds; without a status, the connection is closed."""
 
     status: int | None = 204
     headers: dict[str, str] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class Answer:
 
 
 class Receiver:
-    """The server; a context manager. ``answer`` is asked for each request, and told how many came before."""
+    """The server; a context manager. ``answer`` is called for each request, with the number of earlier ones."""
 
     def __init__(self, answer: Callable[[Received, int], Answer] = lambda _received, _before: Answer()) -> None:
         self.received: list[Received] = []
@@ -43,7 +43,7 @@ class Receiver:
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:
-                """Remember the request, and answer."""
+                """Remember the request, and respond."""
                 body = self.rfile.read(int(self.headers["Content-Length"])).decode()
                 received = Received({name.lower(): value for name, value in self.headers.items()}, body)
                 before = len(outer.received)

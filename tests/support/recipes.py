@@ -23,19 +23,19 @@ PAGE = Path(__file__).parents[2] / "docs" / "access.md"
 SECRET = "a-secret-of-proxy-and-service-0123456789"
 COSTS = "/api/v1/tenants/acme/chargebacks"
 BY_CENTER = f"{COSTS}/aggregate?period=10d&group_by=category:cost_center"
-#: About the whole bill, so not for those who see a part of it.
+#: Requests about the whole bill, which callers with a scope may not send.
 OF_THE_WHOLE = ("reconciliation", "runs", "audit", "usage", "cost-categories/cost_center")
 
 
 @dataclass(frozen=True)
 class Place:
-    """A service that tells nobody apart over the same data, for comparison, and where its configuration is."""
+    """A service without access control over the same data, for comparison, and the path of its configuration."""
 
     deployment: Deployment
     config: Path
 
     def whole(self, path: str) -> Any:
-        """Return what somebody on the machine itself is answered."""
+        """Return the response to a client on the machine itself."""
         return httpx.get(self.deployment.address + path, timeout=60).raise_for_status().json()
 
 
@@ -94,7 +94,7 @@ def amounts(answer: dict[str, Any]) -> dict[str, str]:
 
 
 def check_part(place: Place, client: httpx.Client, team: str) -> None:
-    """Everything that somebody of a team is answered is of the team's part, and all of the part is there."""
+    """Check that every response to a user of a team has all of the team's part, and nothing else."""
     query = f"period=10d&category:cost_center={team}"
     asked = client.get(f"{COSTS}/aggregate?period=10d&group_by=identity_id").raise_for_status().json()
     same = place.whole(f"{COSTS}/aggregate?group_by=identity_id&{query}")
@@ -118,7 +118,7 @@ def check_part(place: Place, client: httpx.Client, team: str) -> None:
 
 
 def rights(client: httpx.Client) -> dict[str, Any]:
-    """What a caller is told about itself, with its tenants by name."""
+    """Return a caller's rights, with its tenants by name."""
     found: dict[str, Any] = client.get("/api/v1/me").raise_for_status().json()
     return found | {"tenants": {each["tenant_name"]: each for each in found["tenants"]}}
 

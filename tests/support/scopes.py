@@ -68,7 +68,7 @@ def _conditions(draw: st.DrawFn) -> dict[str, frozenset[str]]:
     return {name: draw(st.frozensets(st.sampled_from(_CHOICES[name]), max_size=4)) for name in chosen}
 
 
-#: Scopes of one to three conditions, some of which nothing meets.
+#: Scopes of one to three conditions, some without matching rows.
 SCOPES: Final = _conditions().map(RowScope.of)
 
 

@@ -1,4 +1,4 @@
-"""The conformance test of plugins: right ones pass, wrong ones are told everything that is wrong."""
+"""The conformance test of plugins: correct ones pass, and all faults of wrong ones are listed."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ __all__ = ["deployment", "organisation", "server"]
 
 
 def tiny(**answers: Any) -> Tiny:
-    """An ecosystem of which some answers are replaced."""
+    """An ecosystem with methods that tests replace."""
     return Tiny(on_open=lambda *_: TinyGatherer(**answers))
 
 
 def test_a_right_ecosystem_passes() -> None:
-    """The report says what it billed and who was charged, of the days before the one that is taken for today."""
+    """The report has the bill and the charged identities, of the days before the one that counts as today."""
     report = check_ecosystem(tiny(), {}, lookback_days=5, today=TODAY)
     assert sorted(report.days) == [TODAY - timedelta(days=back) for back in (5, 4, 3, 2)]
     assert len(report.days) == len(report.checks) == 4
@@ -87,7 +87,7 @@ def test_a_wrong_ecosystem_is_told_everything(answers: dict[str, Any], problems:
 
 
 def test_what_only_a_run_shows() -> None:
-    """A bill that changes from run to run is calculated anew every time."""
+    """A bill that changes from run to run is calculated again every time."""
     costs = count(1)
 
     def bill(days: Any) -> Any:
@@ -99,7 +99,7 @@ def test_what_only_a_run_shows() -> None:
 
 
 def test_a_plugin_without_its_parts_and_wrong_settings() -> None:
-    """Both are told before anything is asked."""
+    """Both are reported before any method is called."""
     with pytest.raises(AssertionError, match="the plugin cannot be used: it lacks name, capabilities"):
         check_ecosystem(object(), {})
     with pytest.raises(AssertionError, match="the plugin_settings are not valid"):
@@ -108,7 +108,7 @@ def test_a_plugin_without_its_parts_and_wrong_settings() -> None:
 
 @pytest.mark.usefixtures("process")
 def test_it_needs_no_test_framework() -> None:
-    """A plugin's own tests may use whatever they like."""
+    """A plugin's own tests may use any framework."""
     code = "import sys; sys.modules['pytest'] = None; import chargeback.testing; print(chargeback.testing.__all__)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert said.stdout.strip() == "['Report', 'check_ecosystem']", said.stderr

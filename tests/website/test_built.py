@@ -1,4 +1,4 @@
-"""What is wrong with a site is found."""
+"""Faults of a site are found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which pages the site has, and where their links lead."""
+"""The pages of the site, and the targets of their links."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_decisions_are_listed_by_themselves() -> None:
 
 
 def test_staged_links_lead_within_the_site(tmp_path: Path) -> None:
-    """Whatever a page links to is on the site: pages, pictures, files of the repository, and folders as archives."""
+    """All targets of links are on the site: pages, pictures, files of the repository, and folders as archives."""
     stage(tmp_path)
     for page in tmp_path.rglob("*.md"):
         text = re.sub(r"^ *```.*?^ *```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)

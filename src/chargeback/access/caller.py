@@ -36,7 +36,7 @@ def rights_of(allowed: Iterable[Right]) -> frozenset[Right]:
     return found | {Right.READ} if found else found
 
 
-#: What vouches for the name of a caller.
+#: The source of a caller's name.
 CallerKind = Literal["anonymous", "proxy", "jwt", "token"]
 
 #: What a caller with a scope gets in place of a reason.
@@ -106,7 +106,7 @@ class Caller:
         return self.kind != "anonymous"
 
     def signature(self, given: str) -> str:
-        """Return who made something, where ``given`` is the name that the request says: only everybody can choose."""
+        """Return who made something. ``given``, the name in the request, counts only if callers are not identified."""
         return self.name if self.is_known else given
 
 

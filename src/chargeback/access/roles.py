@@ -28,8 +28,9 @@ class Role:
         users: regular expressions of user names; empty means all of them.
         groups: regular expressions, one of which must match a group as a whole; empty means none is needed.
         tenants: names of tenants; empty means all.
-        scope: conditions on rows, with ``${name}`` for what a named part of an expression of ``groups`` matched; None
-            means all rows. Only one condition has such names: two would also allow what no single group stands for.
+        scope: conditions on rows, with ``${name}`` for the text that a named part of an expression of ``groups``
+            matched; None means all rows. Only one condition has such names: two would also allow combinations that no
+            single group grants.
     """
 
     name: str

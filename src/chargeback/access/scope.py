@@ -28,7 +28,7 @@ _KEYED: Final = re.compile(rf"(?:{TAG}|{CATEGORY})[A-Za-z0-9][A-Za-z0-9_.-]{{0,1
 class RowScope:
     """The rows that match every one of ``conditions``: (name, values, one of which a row has), ascending by name.
 
-    A row that a cost category splits is seen with those of its parts that match. Without values, nothing is seen.
+    Of a row that a cost category splits, the matching parts are visible. Without values, nothing is visible.
     """
 
     conditions: tuple[tuple[str, frozenset[str]], ...]

@@ -126,10 +126,10 @@ _WIDE: Final = pa.decimal256(76, 0)
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a day is calculated from.
+    """The inputs of a day's calculation.
 
     ``billing``, ``usage`` and ``members`` have the schemas of :mod:`chargeback.model`. ``metrics_available`` is False
-    if the metrics source did not answer for so long that the day is calculated without it.
+    if the metrics source has been unavailable for so long that the day is calculated without it.
     """
 
     day: date

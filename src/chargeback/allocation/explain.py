@@ -159,13 +159,13 @@ def explain_line(
 ) -> ExplainedPortion:
     """Return how one portion of a line was split, as it concerns one identity.
 
-    ``policies`` maps the product types of the bill to their policies; types without one are unknown. Without a
-    ``portion`` it is the one of which the identity gets something, else the first one. Reasons call the resource of
-    the line by its ``resource_name``, or by its id.
+    ``policies`` maps the product types of the bill to their policies; types without one are unknown. The default
+    ``portion`` is the one that charges the identity, else the first one. Reasons name the resource of the line by its
+    ``resource_name``, or by its id.
 
     Raises:
         KeyError: the bill has no such line.
-        ValueError: the policy has no such portion, or the identity gets something of several and none is named.
+        ValueError: the policy has no such portion, or several charge the identity and none is named.
         AllocationError: the amounts of the day do not fit 38 digits.
     """
     line = evidence.billing.filter(pc.equal(evidence.billing["line_id"], pa.scalar(line_id, pa.string())))

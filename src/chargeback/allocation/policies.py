@@ -94,7 +94,7 @@ class PolicyVersion:
 
     @cached_property
     def hash(self) -> str:
-        """A short text that is the same for the same policies, whenever they begin and in whatever order."""
+        """Return a short text that is the same for equal policies, for any first day and any order."""
         return policies_hash(self.policies)
 
 
@@ -224,7 +224,7 @@ class PolicyCatalogue:
 
     @property
     def measures(self) -> frozenset[str]:
-        """Every measure that a policy of the catalogue needs, on whatever day."""
+        """Return every measure that a policy of the catalogue needs, on any day."""
         return _measures(self.policies, *(each.policies for each in (*self.versions, *self.eras)))
 
 

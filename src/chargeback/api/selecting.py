@@ -271,7 +271,7 @@ CostColumn = Annotated[str, AfterValidator(_cost_column)]
 
 
 def is_tag(name: str) -> bool:
-    """Whether ``name`` is ``tag:<key>``."""
+    """Return whether ``name`` is ``tag:<key>``."""
     return name.startswith(TAG_PREFIX) and is_tag_key(name.removeprefix(TAG_PREFIX))
 
 

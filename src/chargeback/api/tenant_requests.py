@@ -103,7 +103,7 @@ class TenantRequest:
         self.now = services.clock()
         self.takes_gzip = accepts_encoding(headers.get("accept-encoding", ""), "gzip")
         self._known_tags = headers.get("if-none-match", "")
-        #: Whether the client asked for CSV, by the path or by accepting nothing else.
+        #: Whether the client requested CSV, by the path or by accepting nothing else.
         self.wants_csv = request.url.path.endswith(".csv") or accepts_only_csv(request)
         self._made_of = [
             services.version,

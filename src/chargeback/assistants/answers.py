@@ -1,4 +1,4 @@
-"""What all answers have in common: how long they may be, and what they say of a tenant."""
+"""Common parts of all results: their limit in length, and what they say about the tenant."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from chargeback.assistants.api_client import ApiClient, Parameters, ToolError
 from chargeback.assistants.arguments import PeriodArguments
 from chargeback.reports.periods import Period, named_period
 
-#: How long an answer may be, in characters of JSON: some 4,000 tokens, as ids and digits are three characters a token.
+#: The limit of a result, in characters of JSON: some 4,000 tokens, as ids and digits are three characters a token.
 MOST_CHARACTERS: Final = 12_000
 #: The header of sums that says whether the tenant was charged what was billed.
 _RECONCILED: Final = "x-reconciled"
@@ -30,7 +30,7 @@ class KnownTenant:
 
     @classmethod
     async def of(cls, api: ApiClient, name: str) -> KnownTenant:
-        """Ask for a tenant.
+        """Request a tenant.
 
         Raises:
             ToolError: there is none for this caller.
@@ -52,7 +52,7 @@ class KnownTenant:
         return named_period(arguments.period, self.data_through)
 
     def heading(self, reconciled: str | None, link: str) -> dict[str, Any]:
-        """Return what every answer about the tenant says."""
+        """Return what every result about a tenant contains."""
         through = None if self.data_through is None else self.data_through.isoformat()
         return {
             "tenant": self.name,
@@ -64,7 +64,7 @@ class KnownTenant:
 
 
 def dates(period: Period) -> dict[str, str]:
-    """Return a period as parameters, and as answers have it."""
+    """Return a period as parameters, and as results have it."""
     return {"start_date": period.start.isoformat(), "end_date": period.end.isoformat()}
 
 
@@ -84,7 +84,7 @@ async def reconciled_in(api: ApiClient, tenant: str, period: Period) -> str | No
 
 
 def within_limit(most: int, make: Callable[[int], dict[str, Any]]) -> dict[str, Any]:
-    """Return the answer that ``make`` makes with as many entries as fit, at most ``most``."""
+    """Return the result that ``make`` makes with as many entries as fit, at most ``most``."""
     count = most
     while True:
         answer = make(count)

@@ -1,7 +1,7 @@
 """Requests of a tool to the API, within this process.
 
-What a tool answers comes from the API's own routes. So it has the same numbers, the caller's rights and scope, the same
-messages about mistakes, the same limits, and refused requests are in the same audit log.
+The data of a tool come from the API's own routes. So a tool has the same numbers, the caller's rights and scope, the
+same messages about mistakes, the same limits, and refused requests are in the same audit log.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _MAX_LENGTH: Final = 2000
 
 
 class ToolError(ChargebackError):
-    """A tool has no answer; the message says why, for the assistant."""
+    """A tool has no result; the message says why, for the assistant."""
 
 
 @dataclass(frozen=True)
 class ApiResponse:
-    """The JSON that the API answers, and the headers of the answer by their names in lower case."""
+    """The JSON of a response of the API, and its headers by their names in lower case."""
 
     body: Any
     headers: Mapping[str, str]
@@ -40,7 +40,7 @@ class ApiResponse:
 
 @dataclass(frozen=True)
 class Sender:
-    """On whose behalf requests are sent: a ``caller`` who was authenticated, or ``headers`` that say who it is."""
+    """The sender of requests: an authenticated ``caller``, or ``headers`` that identify one."""
 
     caller: Caller | None = None
     headers: tuple[tuple[str, str], ...] = ()
@@ -56,10 +56,10 @@ class ApiClient:
         self._page = page.rstrip("/")
 
     async def get(self, tenant: str | None, path: str, parameters: Parameters | None = None) -> ApiResponse:
-        """Return what the API answers for a ``path`` of a tenant, such as ``costs``, or of none.
+        """Return the API's response to a ``path`` of a tenant, such as ``costs``, or of none.
 
         Raises:
-            ToolError: the API refuses the request, or cannot answer it.
+            ToolError: the API refuses the request, or fails.
         """
         parts = [*([] if tenant is None else ["tenants", tenant]), *path.split("/")]
         decoded = "/".join([PREFIX, *filter(None, parts)])

@@ -13,7 +13,7 @@ from chargeback.api.selecting import CostColumns
 from chargeback.reports.periods import OTHER_PERIOD, PERIOD
 
 MOST_ROWS: Final = 50
-#: What rows can be filtered by beside tags and cost categories.
+#: Columns that filter rows, in addition to tags and cost categories.
 _COLUMNS: Final = frozenset({*CostColumns.model_fields, *TopicColumns.model_fields} - {"tags", "categories"})
 
 

@@ -107,7 +107,7 @@ async def _over_time(api: ApiClient, tenant: KnownTenant, period: Period, argume
 
     most = within_limit(len(found["breakdowns"][0]["items"]), lambda count: _first_rows(_made(found), count))
     kept = len(most["rows"])
-    # Fewer values are asked for again, so that the others hold what is left out.
+    # Fewer values are requested again, so that the others hold what is left out.
     return most if kept == len(found["breakdowns"][0]["items"]) else _made(await _costs(max(1, kept)))
 
 

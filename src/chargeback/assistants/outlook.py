@@ -1,4 +1,4 @@
-"""What stands out, is unused, is budgeted and expected, and what finance books: tools of an assistant."""
+"""Tools of an assistant for anomalies, findings, budgets, forecasts and statements."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The server of the Model Context Protocol over the tools, on standard input and output or over HTTP.
 
-An assistant starts ``chargeback mcp`` and talks to its standard input and output; or the service answers at ``/mcp`` as
-Streamable HTTP without sessions, so that any process can answer any request.
+An assistant starts ``chargeback mcp`` and talks to its standard input and output; or the service responds at ``/mcp``
+as Streamable HTTP without sessions, so that any process can handle any request.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ PATH: Final = "/mcp"
 
 
 def create_server(client_of: ClientOf) -> Server[Any]:
-    """Return a server whose tools ask the API through ``client_of``, which is given the HTTP request, or None without
+    """Return a server whose tools send requests through ``client_of``, which gets the HTTP request, or None without
     one."""
 
     async def _list(
@@ -101,8 +101,8 @@ def _failed(message: str) -> CallToolResult:
 
 
 def serve_stdio(configuration: Configuration, token: str | None = None) -> None:
-    """Answer until standard input ends. With an access ``token`` the answers have what that token may see; without
-    one everything, as all commands that read the storage."""
+    """Serve until standard input ends. With an access ``token``, results have what that token may see; without one,
+    everything, as with all commands that read the storage."""
     asyncio.run(_serve(configuration, token))
 
 
@@ -131,7 +131,8 @@ def _page_of(configuration: Configuration) -> str:
 
 
 class McpEndpoint:
-    """Answers requests of callers who are known. What each of them may see is decided when a tool asks the API.
+    """Handles requests of authenticated callers. What each of them may see is decided when a tool sends a request to
+    the API.
 
     The guard of the application has checked ``Host`` and ``Origin`` before. ``manager`` is there once the application
     has started.
@@ -140,7 +141,7 @@ class McpEndpoint:
     manager: StreamableHTTPSessionManager | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request.
+        """Handle one request.
 
         Raises:
             Unauthenticated: the request is not authenticated.
@@ -152,7 +153,7 @@ class McpEndpoint:
 
 
 def add_mcp(app: FastAPI, settings: McpSettings) -> None:
-    """Let an application that has not started yet answer assistants at :data:`PATH`."""
+    """Add the endpoint for assistants at :data:`PATH` to an application that has not started yet."""
 
     async def _client_of(request: Request) -> ApiClient:
         client = None if request.client is None else (request.client.host, request.client.port)

@@ -1,4 +1,4 @@
-"""The tools of an assistant, all of which only read, and those that list what there is to ask about."""
+"""The tools of an assistant, all of which only read, and those that list what can be queried."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _without_nothing(item: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool: its description for assistants, the model of its arguments, and the function that answers."""
+    """A tool: its description for assistants, the model of its arguments, and its function."""
 
     name: str
     title: str
@@ -120,10 +120,10 @@ class Tool:
     answer: Callable[[ApiClient, Any], Awaitable[dict[str, Any]]]
 
     async def call(self, api: ApiClient, sent: dict[str, Any]) -> dict[str, Any]:
-        """Return the answer to the arguments that were sent.
+        """Return the result for the arguments.
 
         Raises:
-            ToolError: they are not valid, or there is no answer to them.
+            ToolError: they are not valid, or there is no result.
         """
         try:
             arguments = self.arguments.model_validate(sent)

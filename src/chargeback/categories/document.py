@@ -101,8 +101,8 @@ class Handover:
     """A step of ``share``: the cost of ``source`` is reallocated to its targets.
 
     ``targets`` is None for every other value with cost. ``percentages`` belong to ``fixed``, whose targets they name;
-    ``metric`` belongs to ``usage``. ``fees`` are amounts a month that some values get first, of which the others share
-    the rest; without ``by`` it remains with the source.
+    ``metric`` belongs to ``usage``. ``fees`` are monthly amounts that some values get first; the others share the rest,
+    which without ``by`` stays with the source.
     """
 
     source: str

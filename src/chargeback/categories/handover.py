@@ -1,9 +1,9 @@
 """The ``share`` stage: on every UTC day, the cost of a value is reallocated to others.
 
-The steps of a day follow from what every value holds on that day over the whole bill, and from nothing else: they are
-the same whatever part of the bill is shown. Together they say which part of a value's cost remains with whom, as whole
-weights that sum to :data:`WHOLE`. An amount times a weight is an exact number of 10⁻²⁴, so that nothing is rounded when
-cost is reallocated, and every sum of rows is exact.
+The steps of a day depend only on the cost of every value on that day over the whole bill, so they are the same for
+every part of the bill that is shown. Together they give the part of a value's cost that each value has in the end, as
+whole weights that sum to :data:`WHOLE`. An amount times a weight is an exact number of 10⁻²⁴, so that nothing is
+rounded when cost is reallocated, and every sum of rows is exact.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _hand_on(step: Step, holdings: dict[str, int]) -> None:
 
 
 def composed(steps: Sequence[Step]) -> dict[str, tuple[Receiver, ...]]:
-    """Return who gets which part of what each source of the steps was assigned, ascending by value.
+    """Return the parts of the cost of each source of the steps by receiver, ascending by value.
 
     The parts are exact fractions until all steps are done, and are rounded once, by largest remainder: the weights of a
     source sum to :data:`WHOLE`.

@@ -50,7 +50,7 @@ _BY: Final = "proportional, even, usage(metric) such as usage(bytes_in), or fixe
 
 def parse_category(key: str, document: object, *, is_stored: bool = False) -> CostCategory:
     """Return the category ``key`` as its document describes it. One that ``is_stored`` may have values with reserved
-    names, and regexes of any size, which were allowed once; :func:`warnings_of` tells them.
+    names, and regexes of any size, which earlier versions allowed; :func:`warnings_of` reports them.
 
     Raises:
         CategoryError: the document is not valid; it has every problem.

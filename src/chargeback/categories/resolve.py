@@ -120,7 +120,7 @@ def resolve(
 
 
 def outcome_of(category: CostCategory, subject: Subject, day: date, tags: Tags, names: Names) -> Assignment:
-    """Return what a subject is assigned on a day, by which rule, and which later rules would have applied."""
+    """Return the value of a subject on a day, the rule that assigns it, and later rules that would have applied."""
     columns = {name: pa.array([subject.get(name)], pa.string()) for name in used_columns(category)}
     resolver = Resolver(category, pa.table(columns), tags, names)
     applied = list(resolver.on_day(0, day_number(day)))

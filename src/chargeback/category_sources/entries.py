@@ -36,7 +36,7 @@ class EntityAssignment:
 
     @property
     def outcome(self) -> tuple[str, tuple[tuple[str, Decimal], ...], Period]:
-        """What entities have in common that one rule can name."""
+        """Return the outcome; entities with the same outcome can share a rule."""
         return self.entity_type, self.parts, self.during
 
     def entries(self) -> list[CategoryEntry]:

@@ -50,7 +50,7 @@ def check(
 
 
 def _described(access: AccessSettings) -> str:
-    """Return who may see what, in one sentence."""
+    """Return the access of callers in one sentence."""
     if access.mode == "none":
         return "access: none; everybody who reaches the service may see and change everything"
     noun = "role" if len(access.roles) == 1 else "roles"

@@ -73,7 +73,7 @@ _THRESHOLDS: Final = (Threshold("actual", Decimal(80)), Threshold(FORECAST, Deci
 
 _WHO: Final = "demo"
 _MONTHS: Final = 2
-#: How long before the end of the last closed month the day is whose bill grows later: each run asks for it again.
+#: How long before the end of the last closed month the day with a growing bill is: each run fetches it again.
 _LATE: Final = timedelta(days=2)
 #: When the provider sends its invoice after the end of a month, and by when it is to be paid.
 _INVOICED: Final = timedelta(days=4)
@@ -119,7 +119,7 @@ def apply_demo_categories(tenant: Tenant, seed: int) -> None:
 
 
 def _categories(store: TenantStore, seed: int) -> list[CostCategory]:
-    """Return the categories; what the rules for all leave unassigned decides whose owners are asked."""
+    """Return the categories. The costs that the rules leave unassigned decide which owners are asked."""
     with store.control.read() as connection:
         inventory = read_inventory(connection)
     caches = LookupCaches()

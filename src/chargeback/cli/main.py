@@ -51,8 +51,8 @@ TyperArgument.display_type_rich = lambda *_, **__: None  # type: ignore[method-a
 
 _PRIVATE = 0o077
 _LAST_OUTPUT_SECONDS = 0.5
-#: So many new objects before the collector looks for garbage among them. A start makes a million objects that stay, and
-#: spends an eighth of its time on looks at Python's usual 700.
+#: The number of new objects before the garbage collector runs. A start makes a million objects that stay, and spends an
+#: eighth of its time on collections at Python's usual 700.
 _NEW_OBJECTS = 10_000
 
 app = typer.Typer(

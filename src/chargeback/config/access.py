@@ -84,7 +84,7 @@ _Pattern = Annotated[str, Field(min_length=1), AfterValidator(_pattern)]
 
 
 class ProxySettings(Settings):
-    """An authenticating proxy: which requests come from it, and the headers in which it says who sends them."""
+    """An authenticating proxy: how its requests are recognised, and the headers with the user."""
 
     trusted: list[_Network] = Field(default_factory=list)
     shared_secret: Annotated[SecretStr, AfterValidator(_secret)] | None = None
@@ -116,7 +116,7 @@ class ProxySettings(Settings):
 
 
 class JwtSettings(Settings):
-    """Signed tokens: the keys, who issues the tokens, for whom, and the claims that say who sends a request."""
+    """Signed tokens: the keys, the issuer, the audience, and the claims that identify the caller."""
 
     jwks_file: LocalPath | None = None
     jwks_url: Annotated[Url, AfterValidator(_secure)] | None = None

@@ -28,8 +28,8 @@ def _key_of_32_bytes(value: SecretStr) -> SecretStr:
 
 
 class ClosingSettings(Settings):
-    """By what the statements of closed months are kept, who closes them, from which share of costs without an owner on
-    (percent) a preview warns, and the private key (Ed25519, 32 bytes in base64) that signs receipts."""
+    """The groupings of the statements of closed months, who closes them, the share of unowned costs (percent) above
+    which a preview warns, and the private key (Ed25519, 32 bytes in base64) that signs receipts."""
 
     by: list[Grouping] = Field(default_factory=list, max_length=10)
     approval: Literal["one_person", "two_people"] = "one_person"

@@ -116,7 +116,7 @@ class Tenant:
 
     @cached_property
     def journal(self) -> JournalProfile:
-        """How its journals are made, with the templates as they were when they were first asked for."""
+        """Return how its journals are made, with the templates as they were when first read."""
         return read_journal_profile(self.settings.journal, self.folder)
 
     @cached_property

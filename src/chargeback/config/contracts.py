@@ -20,8 +20,8 @@ _Values = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=
 
 
 class ShortfallSettings(Settings):
-    """Who pays for what is left of an interval at its end: by a grouping of statements, one ``value`` everything, or
-    all of them by what they were charged in the interval."""
+    """Who pays for the remainder of an interval: by a grouping of statements, one ``value``, or all of them by what
+    they were charged in the interval."""
 
     by: Grouping
     value: Annotated[str, Field(min_length=1, max_length=255)] | None = None

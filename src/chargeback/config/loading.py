@@ -139,7 +139,8 @@ class _Reader:
         return self._validated(model, {} if values is None else values, (name,)) or model()
 
     def _access(self, api: ApiSettings, tenants: Any) -> AccessSettings:
-        """Return who may see what; anybody may see everything only on this machine, unless that is meant."""
+        """Return the access rules; without authentication everyone may see everything, but only on this machine unless
+        it is allowed explicitly."""
         written = self.document.at(("access",))
         access = self._validated(AccessSettings, {} if written is None else written, ("access",))
         if access is None:

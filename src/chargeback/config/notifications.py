@@ -47,7 +47,7 @@ _MAILED: Final[tuple[EventKind, ...]] = (
 )
 
 SinkName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,31}$")]
-#: What the specification of webhooks asks of a secret, in bytes.
+#: The length of a secret that the specification of webhooks requires, in bytes.
 _SHORTEST, _LONGEST = 24, 64
 _PREFIX: Final = "whsec_"
 

@@ -87,7 +87,7 @@ class CacheSettings(Settings):
 
 
 class FeatureSettings(Settings):
-    """What the worker does without being asked, how much of it at the same time, and where. Seconds; tenants."""
+    """What the worker does by itself, how much of it at the same time, and where. Seconds; tenants."""
 
     enable_periodic_refresh: bool = True
     refresh_interval: Annotated[Whole, Field(ge=1, le=MAX_WAIT_SECONDS)] = 1800
@@ -133,7 +133,7 @@ class ApiSettings(Settings):
 
 
 class McpSettings(Settings):
-    """Whether assistants are answered at `/mcp`, and where people reach the page, for the links in answers."""
+    """Whether `/mcp` serves assistants, and the address of the page, for links in results."""
 
     enabled: bool = False
     page_url: Annotated[str, AfterValidator(_address)] | None = None

@@ -27,8 +27,8 @@ ShadowName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,31}$")]
 
 class ShadowSettings(Settings):
     """One shadow. ``policies``, or a YAML ``file``, say what ``allocation_policies`` would be; the days from
-    ``start_date`` to ``end_date`` (inclusive, 90 days if it is left out) are calculated by it. Who sees a part of the
-    bill only sees it if it is ``visible``."""
+    ``start_date`` to ``end_date`` (inclusive, 90 days if it is left out) are calculated by it. Callers who see a part
+    of the bill see it only if it is ``visible``."""
 
     policies: dict[str, Any] | list[Any] | None = None
     file: Annotated[str, Field(min_length=1)] | None = None
@@ -47,8 +47,8 @@ class ShadowSettings(Settings):
 
 @dataclass(frozen=True)
 class Shadow:
-    """A shadow: its name, its policies as ``allocation_policies`` has them, its days, and whether those see it who see
-    a part of the bill."""
+    """A shadow: its name, its policies as ``allocation_policies`` has them, its days, and whether callers who see a
+    part of the bill see it."""
 
     name: str
     policies: Mapping[str, Any] | list[Any]

@@ -46,9 +46,9 @@ class UndecidedCost:
 
 @dataclass(frozen=True)
 class CategoryFacts:
-    """What the categories of one organisation are made of. ``confirmed`` maps the identities that have no tag, but
-    whose cost centre finance knows by asking, to their cost centres; ``disputed`` are identities whose teams deny that
-    they own them."""
+    """The facts from which the categories of one organisation are made. ``confirmed`` maps the identities that have no
+    tag, but whose cost centre finance knows by asking, to their cost centres; ``disputed`` are identities whose teams
+    deny that they own them."""
 
     reorganisation: date
     shared_cluster: str

@@ -55,7 +55,7 @@ def _rates(today: date, days: int) -> dict[str, str]:
 
 
 def _shadow(info: ServerInfo) -> dict[str, Any]:
-    """Return policies that may come: the base fee of clusters is shared by everybody who is active."""
+    """Return possible future policies: the base fee of clusters is shared by all active identities."""
     begins = date.fromisoformat(info.today) - timedelta(days=info.days)
     portions = [{"share": "1", "try": ["even(active)", "even(period)", "unallocated"]}]
     return {"start_date": begins.isoformat(), "policies": {"KAFKA_NUM_CKUS": {"portions": portions}}}

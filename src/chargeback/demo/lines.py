@@ -80,8 +80,8 @@ def lines_of_day(traffic: Traffic, day: date) -> list[Line]:
 
 
 def late_line(traffic: Traffic) -> Line:
-    """Return the line by which the bill of a day can grow long after it was complete: data that was written to the
-    first cluster, and that the provider had not counted."""
+    """Return a late line of a day's bill: data that was written to the first cluster, and that the provider had not
+    counted."""
     cluster = traffic.inventory.clusters[0]
     resource = BilledResource(cluster.id, cluster.name, cluster.environment)
     price, quantity = Decimal("0.0275"), Decimal("9081.25")

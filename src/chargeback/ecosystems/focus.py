@@ -1,4 +1,4 @@
-"""What the FOCUS data of a tenant says beside its figures: who bills, and which services the products belong to.
+"""The descriptive part of a tenant's FOCUS data: the issuer of the bill, and the services of its products.
 
 An ecosystem has a profile, see :class:`.contract.FocusEcosystem`; a tenant's ``focus:`` in the configuration changes
 it.

@@ -1,10 +1,10 @@
-"""What stands out in a daily series of costs: the method, without where the numbers come from.
+"""Anomalies in a daily series of costs: the method, independent of the source of the numbers.
 
-A day is compared with the median of its weekday in the eight weeks before. How far days usually are from their medians
-is one robust scale of the whole series: 1.4826 × the median of the absolute residuals, or what the mean of all but the
-furthest tenth says, if that is more; widened by the uncertainty of a median of so few days. A day stands out if it is
-four scales away, clearly further than all days but one have been, and matters: in percent and in money. These are
-estimates, and floats.
+A day is compared with the median of its weekday in the eight weeks before. The usual distance of days from their
+medians is one robust scale of the whole series: 1.4826 × the median of the absolute residuals, or the scale that
+follows from the mean of all but the furthest tenth, whichever is larger; widened by the uncertainty of a median of so
+few days. A day stands out if it is four scales away, clearly further than all earlier days but one, and differs by at
+least the floors, in percent and in money. These are estimates, and floats.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Final, Literal
 WINDOW: Final = 56
 FEWEST: Final = 21
 _FEWEST_OF_WEEKDAY: Final = 2
-#: From how many scales on a day stands out, and how much further it has to be than the second furthest one.
+#: From how many scales on a day stands out, and how much further away it must be than the second furthest one.
 _SCALES: Final = 4.0
 _FURTHER: Final = 1.25
 #: A series is never taken to be steadier than this.
@@ -32,7 +32,7 @@ _NORMAL_MEAN: Final = 1.521
 #: Nothing is as far from what is expected as this part of it.
 _LEAST_PART: Final = 1e-6
 _OF_A_MEDIAN: Final = 1.57
-#: After how many days in a row what stands out is the new level.
+#: After how many consecutive days a deviation is the new level.
 SHIFTED: Final = 3
 
 #: In how many weeks in a row a weekday makes a habit.
@@ -55,9 +55,9 @@ class Floors:
 
 @dataclass(frozen=True)
 class Criteria:
-    """By what costs are judged: the floors; the cost category whose values are looked at beside identities, by default
-    the only one, if there is one; and the measure of usage that drives the costs of a product group, if that is known:
-    what grows as much as that does is growth, and nothing to be told."""
+    """The criteria of anomalies: the floors; the cost category whose values are examined in addition to identities, by
+    default the only one, if there is one; and the measure of usage that drives the costs of a product group, if known:
+    costs that grow as much as their measure are growth, and not reported."""
 
     floors: Floors = Floors()
     category: str | None = None
@@ -66,7 +66,7 @@ class Criteria:
 
 @dataclass(frozen=True, slots=True)
 class StandingOut:
-    """A day that stands out: what it cost, what was expected, and how many scales that is away."""
+    """A day that stands out: its cost, the expected cost, and the distance in scales."""
 
     day: date
     actual: float
@@ -81,10 +81,10 @@ class StandingOut:
 
 @dataclass
 class Story:
-    """Days that stand out in one direction, one after the other.
+    """Consecutive days that stand out in one direction.
 
     Attributes:
-        state: ``open`` while the last judged day stands out; ``level_shift`` once that has become the level.
+        state: ``open`` while the last judged day stands out; ``level_shift`` once their costs have become the level.
     """
 
     days: list[StandingOut] = field(default_factory=list)
@@ -108,13 +108,12 @@ def stories(
     since: date,
     aside: Collection[date] = (),
 ) -> list[Story]:
-    """Return what stands out in a series from a day on. ``judged`` are the days that are known completely, ascending;
-    on those of them that ``costs`` lacks there was no cost. A series begins with its first cost: before it there was
-    nothing that could have been usual.
+    """Return the stories of a series from a day on. ``judged`` are the complete days, ascending; those that ``costs``
+    lacks had no cost. A series begins with its first cost: before it there is no usual level.
 
-    Days of a story are no part of what later days are compared with; a new level begins a series of its own. Days that
-    are put ``aside`` are neither, however many there are: a story begins or ends where they do. What comes
-    again in the two weeks after is no story any more but a habit, which later days are compared with.
+    Later days are not compared with days of a story; a new level begins a series of its own. Days that are put
+    ``aside`` are neither, however many there are: a story begins or ends where they do. A deviation that comes again in
+    the two following weeks is a habit and not a story: later days are compared with it.
     """
     found: list[Story] = []
     base, habits = _Base(), _Habits()
@@ -172,8 +171,8 @@ def drift(
 
 
 class _Habits:
-    """Days that stood out, by their weekday: what does so for the third week in a row, in the same direction and no
-    further away, is what its weekday usually costs. Else a weekday of which few are known could stand out for ever."""
+    """Days that stood out, by their weekday: a deviation of the same direction and no larger, for the third week in a
+    row, is the usual cost of its weekday. Otherwise a weekday with few known days could stand out for ever."""
 
     def __init__(self) -> None:
         self._in_a_row: dict[int, list[StandingOut]] = {}

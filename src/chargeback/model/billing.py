@@ -146,7 +146,7 @@ def coverage_of(line: BillingLine) -> Fraction:
 def line_ids(lines: Iterable[BillingLine]) -> list[str]:
     """Return an id per line of one day: its content plus its ordinal among equal lines.
 
-    A day has the same ids whatever the window of the request and the order of the lines were, and equal lines remain
+    The ids of a day do not depend on the window of the request or the order of the lines, and equal lines remain
     distinct.
     """
     seen: Counter[str] = Counter()

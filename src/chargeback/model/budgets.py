@@ -1,4 +1,4 @@
-"""Budgets: what the rows of a scope may cost in a month, and from where on somebody is told."""
+"""Budgets: the allowed monthly cost of the rows of a scope, and the thresholds at which notifications are sent."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any, Final, Literal, Self
 from chargeback.model.accounting import AccountingPeriod
 from chargeback.model.money import from_units, to_units
 
-#: What a threshold looks at: what is charged until now, what the month is expected to cost, or what is charged until
-#: now beside the same days of the budget.
+#: What a threshold examines: the charges until now, the expected cost of the month, or the charges until now compared
+#: with the same days of the budget.
 ThresholdKind = Literal["actual", "forecast", "pace"]
 ACTUAL: Final = "actual"
 FORECAST: Final = "forecast"
@@ -22,7 +22,7 @@ _CLEARED: Final = Fraction(97, 100)
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A share of the budget, in percent, at which somebody is told."""
+    """A share of the budget, in percent, that is reported when it is reached."""
 
     on: ThresholdKind
     percent: Decimal
@@ -42,8 +42,8 @@ class Budget:
         parent: the id of the budget that it belongs to.
         amounts: what single months may cost, by their ids.
         monthly: what every other month may cost.
-        notify: the sinks that are told; empty for all that are told events of budgets.
-        expected: what somebody expects single months to cost, instead of the forecast.
+        notify: the sinks that are notified; empty for all that get events of budgets.
+        expected: entered forecasts of single months, instead of the calculated one.
     """
 
     id: str
@@ -96,8 +96,8 @@ def _as_texts(amounts: Mapping[str, Decimal]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Spending:
-    """How far a month is: the budget's ``amount``, what was charged ``to_date`` on the days that count, that part of
-    the amount which is for these days, and what the month is expected to cost, if that can be told."""
+    """The state of a month: the budget's ``amount``, the charges ``to_date`` on the days that count, the part of the
+    amount for these days, and the expected cost of the month, if there is a forecast."""
 
     amount: Decimal
     to_date: Decimal

@@ -1,9 +1,9 @@
 """Contracts: what was committed to a provider, and what is drawn from it.
 
-Drawing is a pure function of commitments and costs, whatever the order in which these became known. The costs of a day
-with the same place are one amount. It goes to the commitments that it applies to, by their priority, the end of their
-interval, and their ids; what crosses a limit is split in units of 10⁻¹², so that what is applied and what is not add up
-to the bill. Credits give back what was drawn, where a commitment counts what is billed.
+Drawing is a pure function of commitments and costs, independent of the order in which these became known. The costs of
+a day with the same place are one amount. It goes to the commitments that it applies to, by their priority, the end of
+their interval, and their ids; an amount that exceeds the remainder is split in units of 10⁻¹², so that applied and
+other amounts add up to the bill. Credits give back drawn amounts if the commitment counts the billed cost.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Interval = Literal["monthly", "quarterly", "annual", "term"]
 Counts = Literal["billed", "before_credits"]
 SPEND: Final = "spend"
 BILLED: Final = "billed"
-#: The columns of the bill by which costs are told apart.
+#: The columns of the bill that distinguish costs.
 PLACES: Final = ("product_category", "product_type", "resource_id", "environment_id")
 _MONTHS: Final[Mapping[str, int]] = {"monthly": 1, "quarterly": 3, "annual": 12}
 #: A day, a place, and a unit (or the empty text).
@@ -93,7 +93,7 @@ class DayCost:
 
     @property
     def key(self) -> Place:
-        """What tells it apart, and which of several comes first."""
+        """Return what identifies it, and its place in the order of several."""
         return self.day, tuple(sorted(self.place.items())), self.unit or ""
 
 
@@ -122,7 +122,7 @@ class Drawn:
 
     @property
     def remaining(self) -> int:
-        """What is left of it."""
+        """Return its remainder."""
         return self.committed - self.drawn
 
 
@@ -207,8 +207,8 @@ class Drawing:
 
 
 def draw(commitments: Sequence[Commitment], costs: Iterable[DayCost], recorded: Collection[date] = ()) -> Drawing:
-    """Return what is drawn from commitments by costs, in whatever order these come: by day, its charges first. What
-    went where is recorded of some days."""
+    """Return what is drawn from commitments by costs, in any order of these: by day, its charges first. The
+    distribution is recorded for some days."""
     drawing = Drawing(commitments, recorded)
     for _, of_day in groupby(sorted(costs, key=lambda cost: cost.key), key=lambda cost: cost.day):
         day = list(of_day)
@@ -288,6 +288,6 @@ def _months_later(day: date, months: int) -> date:
 
 
 def places_of(commitments: Iterable[Commitment]) -> Iterator[str]:
-    """Yield the columns by which the commitments tell costs apart."""
+    """Yield the columns by which the commitments distinguish costs."""
     used = {name for each in commitments for name in each.applies_to}
     return (name for name in PLACES if name in used)

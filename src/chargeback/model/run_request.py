@@ -13,7 +13,7 @@ class RunRequest:
     ``start`` and ``end`` (both inclusive UTC days, either may be missing) narrow the days that are calculated; with
     ``recalculate``, usage is fetched again and these days are recalculated although their inputs have not changed; with
     ``accept_less``, responses with less than is stored are accepted too; with ``restate``, policies with dates may be
-    others than those by which the days were calculated. ``requested_by`` is whom the audit log names, with the
+    others than those by which the days were calculated. ``requested_by`` is the name for the audit log, with the
     ``reason`` why closed months are calculated again; None for a scheduled run.
     """
 

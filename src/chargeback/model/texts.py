@@ -72,7 +72,7 @@ def is_visible(text: str) -> bool:
 
 
 def is_line(text: str) -> bool:
-    """Return whether a text is one line of which something can be seen.
+    """Return whether a text is one line with a visible character.
 
     >>> is_line("Load test"), is_line("Load\\ntest"), is_line("\\x1b[1m"), is_line("\\u2028"), is_line(" ")
     (True, False, False, False, False)

@@ -1,1 +1,1 @@
-"""What has happened, in a sentence, and the ways to tell it: signed webhooks, chats and mails."""
+"""Events as sentences, and the ways to send them: signed webhooks, chats and mails."""

@@ -1,7 +1,7 @@
-"""What holds, as alerts of an Alertmanager.
+"""Conditions as alerts of an Alertmanager.
 
-It is told everything that holds once a minute, and takes what it is not told of for some minutes as over: nothing has
-to be remembered, and a worker that starts anew goes on where the last one was.
+It gets every condition that holds once a minute, and considers an alert ended that it has not got for some minutes: no
+state has to be kept, and a restarted worker continues where the last one was.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from chargeback.model.days import render_instant
 from chargeback.notifications.message import message_of
 from chargeback.store.control.conditions import Condition
 
-#: How often it is told, and after how long without it is over.
+#: How often conditions are sent, and after how long without one an alert ends.
 INTERVAL: Final = timedelta(seconds=60)
 _OVER: Final = 4 * INTERVAL
 

@@ -21,10 +21,10 @@ TEST: Final = "test"
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What is told.
+    """A message.
 
     Attributes:
-        id: the same whenever and however often it is sent: receivers know a repetition by it.
+        id: the same each time that it is sent, so that receivers recognise repetitions.
         kind: what has happened, such as ``budget.crossed``.
         subject: what it has happened to, such as ``budget/payments``.
         sentence: what to read.
@@ -155,7 +155,7 @@ def _size(amount: str, body: Mapping[str, Any]) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Return a text without line breaks, whatever names have."""
+    """Return a text without line breaks, also if names have some."""
     return " ".join(text.split())
 
 

@@ -1,4 +1,4 @@
-"""The ways to tell a message: each sends it once, and says what became of that."""
+"""The ways to send a message: each sends it once, and returns the outcome."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from chargeback.config.notifications import (
 )
 from chargeback.notifications.message import Message
 
-#: How long one attempt takes at most, in seconds: for each of connecting, sending and waiting for an answer.
+#: The limit of one attempt, in seconds: for each of connecting, sending and waiting for a response.
 ATTEMPT_SECONDS: Final = 15.0
 _GONE: Final = 410
-#: How much of an answer that refuses is kept, in characters.
+#: How much of a refusing response is kept, in characters.
 _QUOTED: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of an attempt: ``error`` is None if the message has arrived; ``is_final`` if it makes no sense to try
-    again; ``wait`` is how many seconds the receiver asks to be left alone."""
+    """The outcome of an attempt: ``error`` is None if the message was delivered; ``is_final`` if retrying is useless;
+    ``wait`` is the number of seconds that the receiver wants to pass before a retry."""
 
     error: str | None = None
     is_final: bool = False
@@ -79,7 +79,7 @@ def _post(sink: WebhookSettings | ChatSettings, message: Message, now: datetime)
 
 
 def send_alerts(sink: AlertmanagerSettings, alerts: Sequence[Mapping[str, Any]]) -> Outcome:
-    """Tell an Alertmanager what holds."""
+    """Send the conditions that hold to an Alertmanager."""
     url = f"{sink.url.rstrip('/')}/api/v2/alerts"
     headers = {} if sink.token is None else {"Authorization": f"Bearer {sink.token.get_secret_value()}"}
     return _posted(url, json.dumps(alerts).encode(), headers, allow_private=sink.allow_private)
@@ -101,7 +101,7 @@ def _posted(url: str, content: bytes, headers: dict[str, str], *, allow_private:
 
 
 def _exchange(url: str, content: bytes, headers: dict[str, str], *, allow_private: bool) -> tuple[int, str, float]:
-    """Return the status of the answer, the beginning of its text, and how long to wait before the next attempt."""
+    """Return the status of the response, the beginning of its text, and how long to wait before the next attempt."""
     extensions: dict[str, str] = {}
     if not allow_private:
         # What is connected to is the address that was checked, so that a name cannot lead elsewhere a moment later.
@@ -112,7 +112,7 @@ def _exchange(url: str, content: bytes, headers: dict[str, str], *, allow_privat
         extensions = {"sni_hostname": host}
         url = str(httpx.URL(url).copy_with(host=address))
     limits = httpx.Timeout(ATTEMPT_SECONDS)
-    # A proxy would connect in our place, to whatever address it finds.
+    # A proxy would connect on our behalf, to any address that it resolves.
     with (
         httpx.Client(timeout=limits, follow_redirects=False, trust_env=allow_private) as client,
         client.stream("POST", url, content=content, headers=headers, extensions=extensions) as answer,

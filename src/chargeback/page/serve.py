@@ -93,7 +93,7 @@ class _File:
             if compressed.is_file():
                 contents[encoding] = compressed.read_bytes()
         content = contents["identity"]
-        # A script that is part of the page is allowed by its digest: whatever else gets into the page does not run.
+        # A script that is part of the page is allowed by its digest: no other script runs.
         inline = _INLINE.findall(content) if path.suffix == ".html" else []
         digests = (base64.b64encode(hashlib.sha256(each).digest()).decode() for each in inline)
         scripts = " ".join([_SCRIPTS, *(f"'sha256-{each}'" for each in digests)])
@@ -114,7 +114,7 @@ class PageFiles:
         self.assets = _read(folder / "assets", "*")
 
     def route(self, request: Request) -> Response:
-        """Answer a request below ``/ui/``."""
+        """Respond to a request below ``/ui/``."""
         rest = _raw_rest(request)
         if not _ADDRESS.fullmatch(rest):
             raise HTTPException(404)

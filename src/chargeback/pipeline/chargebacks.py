@@ -214,7 +214,7 @@ class ChargebackDerivation(Derivation[FinishedDay]):
             inventory_store.ensure_known(connection, self._run.now(), charged=found)
 
     def publish(self, connection: Connection, day: NewDay[FinishedDay]) -> None:
-        """Clear the error of the day, and record the rules by which its evidence was taken."""
+        """Clear the error of the day, and record the version of the rules for its evidence."""
         state = day.due.state
         is_current = day.started.is_fetched or not state.has_evidence(DayDataset.CHARGEBACKS)
         day_states.save_day(

@@ -184,5 +184,5 @@ class RunningChild:
 
 
 def _found_nothing(result: RunResult) -> bool:
-    """Whether the run completed and had nothing to calculate, so that its process has used little memory."""
+    """Return whether the run completed and had nothing to calculate, so that its process has used little memory."""
     return result.outcome is RunOutcome.COMPLETED and not result.dates_calculated and not result.chargeback_rows_written

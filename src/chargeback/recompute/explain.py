@@ -45,9 +45,9 @@ class PortionNeeded(LookupError):
 
 @dataclass(frozen=True, slots=True)
 class ExplainKey:
-    """What is to be explained: the share of an identity in one line of a day, now or ``as_of`` an earlier instant.
+    """The share to explain: that of an identity in one line of a day, now or ``as_of`` an earlier instant.
 
-    Without a ``portion`` it is the one of which the identity has a row, else the first one.
+    The default ``portion`` is the one with a row of the identity, else the first one.
     """
 
     day: date
@@ -182,7 +182,7 @@ class _Explainer:
             raise LineNotFound(f"Line {key.line_id!r} of {key.day}: {error}.") from None
 
     def _chosen_portion(self) -> ExplainKey:
-        """Return the key with the portion of which the identity has its only row."""
+        """Return the key with the portion of the identity's only row."""
         if self._key.portion is not None:
             return self._key
         mine = where(self._rows, line_id=self._key.line_id, identity_id=self._key.identity_id)
@@ -192,8 +192,8 @@ class _Explainer:
         return replace(self._key, portion=numbers[0] if numbers else None)
 
     def _unknown(self) -> str | None:
-        """Return that no identity has the id that is asked for, if the inventory does not have it either; many are
-        asked for by their names."""
+        """Return a reason if the inventory has no identity with the requested id; the request may have its name
+        instead."""
         identity_id = self._key.identity_id
         with self._store.control.read() as connection:
             if identity_id == UNALLOCATED or names_of(connection, IDENTITIES, [identity_id]):

@@ -87,8 +87,8 @@ def changed_days(
 
 
 def check_policies(connection: Connection, tenant: Tenant) -> None:
-    """Check that the policies of a tenant are those by which its days were calculated, as far as they have dates. A
-    version that was applied has said which days it calculates again.
+    """Check that the policies of a tenant are those by which its days were calculated, if they have dates. A version
+    that was applied has marked the days that it calculates again.
 
     Raises:
         PoliciesChanged: they are not.

@@ -1,4 +1,4 @@
-"""By which rules the days of a tenant are calculated: its policies now, those that were in force when rows were
+"""The rules that calculate the days of a tenant: its present policies, those that were in force when rows were
 calculated, and the plan of its topics."""
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class AppliedPolicies:
     """The policies by which the chargeback rows of a day were calculated, if they are recorded."""
 
     def __init__(self, rules: AllocationRules, used: Sequence[UsedPolicy], rows: pa.Table) -> None:
-        """Tell the policies of ``rows`` by their hashes; ``used`` are those that were ever used."""
+        """Identify the policies of ``rows`` by their hashes; ``used`` are those that were ever used."""
         self._rules = rules
         self._used = used
         self._by_type = _used_by_type(rows)

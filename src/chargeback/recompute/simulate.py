@@ -91,7 +91,7 @@ Progress = Callable[[int, int], None]
 
 
 def _quietly(_done: int, _all: int) -> None:
-    """Tell nobody."""
+    """Report no progress."""
 
 
 def simulate_days(

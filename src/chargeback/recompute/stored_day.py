@@ -165,7 +165,7 @@ class StoredDay:
         return self._table(self._dataset.table, self._row_files)
 
     def had_metrics(self) -> bool:
-        """Return whether the day was calculated with metrics: the rows tell, and the state of the latest revision.
+        """Return whether the day was calculated with metrics: the rows show it, and the state of the latest revision.
 
         Raises:
             DamagedFacts: a file of the rows is lost.

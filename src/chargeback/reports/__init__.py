@@ -1,1 +1,1 @@
-"""Reports: each is its question, its answer and its arithmetic, without HTTP and without a terminal."""
+"""Reports: each has its request, its result and its calculation, without HTTP and without a terminal."""

@@ -82,7 +82,7 @@ class CostRequest:
 
     @property
     def rates(self) -> Rates | None:
-        """Return the rates by which amounts are converted, if any."""
+        """Return the rates for converting amounts, if any."""
         return None if self.conversion is None else self.conversion.rates
 
 

@@ -74,8 +74,8 @@ class _Step:
 
 
 def at_present_level(costs: Sequence[int]) -> Sequence[int]:
-    """Return daily costs, the last of which is the present one, as they would have been without steps. Days before the
-    first cost, or before a series started again, are left out.
+    """Return daily costs up to the present as they would have been without steps. Days before the first cost, or before
+    a series started again, are left out.
 
     >>> at_present_level([0, 0, *[10] * 28, *[20] * 14])[:2]
     [20, 20]

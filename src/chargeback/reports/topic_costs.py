@@ -117,8 +117,8 @@ def topic_costs(
     traffic: bool,
     rates: Rates | None = None,
 ) -> TopicCosts:
-    """Return the costs of topics, of which ``top`` are named (None: all); with ``traffic`` also the traffic of these;
-    with ``rates`` in another currency.
+    """Return the costs of topics, with the names of the ``top`` largest (None: all); with ``traffic`` also the traffic
+    of these; with ``rates`` in another currency.
 
     A topic without traffic has no series in the metrics, so its bytes are zero if any traffic of its cluster was
     measured, and None otherwise.

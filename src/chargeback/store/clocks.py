@@ -29,13 +29,13 @@ class ClockReading:
 
     @property
     def ahead(self) -> timedelta:
-        """How far the server's clock is ahead of this machine's (negative: behind), if its answer took as long as the
-        request."""
+        """Return how far the server's clock is ahead of this machine's (negative: behind), if the response took as long
+        as the request."""
         return self.server + self.rounding / 2 - self.before - (self.after - self.before) / 2
 
     @property
     def difference(self) -> timedelta:
-        """How much the clocks differ at least, however long the answer took; never negative."""
+        """Return the minimum difference of the clocks, however long the response took; never negative."""
         return max(self.server - self.after, self.before - self.server - self.rounding, _NONE)
 
 

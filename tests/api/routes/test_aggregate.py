@@ -41,7 +41,7 @@ def test_by_identity_and_day_unless_asked_otherwise(client: httpx.Client) -> Non
 
 @pytest.mark.parametrize("unit", ["hour", "day", "week", "month"])
 def test_every_column_and_unit(client: httpx.Client, unit: str) -> None:
-    """Whatever the grouping, the total is the same."""
+    """The total is the same for every grouping."""
     for column in (*CHARGEBACKS.groups, "tag:team"):
         body = client.get(URL, params={"group_by": [column, "cost_type"], "time_bucket": unit}).json()
         assert body["total_amount"] == "50.00"
@@ -77,8 +77,8 @@ def test_tags_group_and_filter(own_client: httpx.Client, own_store: TenantStore)
 
 
 def test_whether_the_days_are_reconciled(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """A header, also of cached answers and files: of the worst day, whatever the filters; another state makes another
-    ETag."""
+    """A header of every response, cached ones and files included, has the worst state of the days, whatever the
+    filters; another state gives another ETag."""
 
     def ask(path: str = URL, **params: str) -> httpx.Response:
         window = {"start_date": str(DAYS[0]), "end_date": str(LAST), "identity_id": "sa-1"}

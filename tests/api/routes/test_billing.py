@@ -10,7 +10,7 @@ from tests.api.conftest import ACME
 
 
 def test_a_page_of_lines(client: httpx.Client) -> None:
-    """The envelope tells what there is; every line has exactly the documented fields."""
+    """The envelope has the counts; every line has exactly the documented fields."""
     body = client.get(f"{ACME}/billing", params={"page_size": 3, "page": 2}).json()
     assert (body["total"], body["page"], body["page_size"], body["pages"], len(body["items"])) == (10, 2, 3, 4, 3)
     PageOf[BillingLineItem].model_validate(body)

@@ -1,4 +1,5 @@
-"""Budgets over HTTP: edits that lose nothing, sums that are those of every other page, and who sees which."""
+"""Budgets over HTTP: edits that lose nothing, sums that are those of every other page, and which budgets a caller
+sees."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ def month(own_client: httpx.Client) -> str:
 
 
 def put(client: httpx.Client, path: str = ONE, /, **body: Any) -> httpx.Response:
-    """Write a budget, whatever is there."""
+    """Write a budget, replacing any that exists."""
     found = client.get(path)
     headers = {"If-Match": found.headers["ETag"]} if found.status_code == 200 else {}
     answer = client.put(path, json={"name": "Payments"} | body, headers=headers)
@@ -44,7 +45,7 @@ def put(client: httpx.Client, path: str = ONE, /, **body: Any) -> httpx.Response
 
 
 def status(client: httpx.Client, path: str = ONE, **params: str) -> dict[str, Any]:
-    """How far a budget is."""
+    """Return the status of a budget."""
     answer = client.get(f"{path}/status", params=params)
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
@@ -109,7 +110,7 @@ def test_a_scope_that_chooses_no_rows(own_client: httpx.Client) -> None:
 
 
 def test_it_is_a_part_of_another_one(own_client: httpx.Client) -> None:
-    """Which is there, stays as long as it has parts, and is no part of its own."""
+    """The parent must exist, cannot be removed while it has parts, and is no part of itself."""
     put(own_client, f"{BUDGETS}/all", monthly="9")
     put(own_client, parent="all", monthly="5")
     parent = own_client.get(f"{BUDGETS}/all").headers["ETag"]
@@ -137,7 +138,7 @@ def test_its_sums_are_those_of_every_page(own_client: httpx.Client, month: str) 
 
 
 def test_months_without_an_amount_or_days(own_client: httpx.Client, month: str) -> None:
-    """They say so; the month asked for without a name is that of the last calculated day."""
+    """The response says so; without a month in the request, it is about the month of the last calculated day."""
     put(own_client, amounts={"2030-01": "5"}, thresholds=[{"on": "actual", "percent": "1"}])
     found = status(own_client)
     assert (found["period_id"], found["budget"], found["state"], found["crossed"]) == (month, None, "no_budget", [])
@@ -162,7 +163,7 @@ def test_a_change_shows_at_once(own_client: httpx.Client) -> None:
 
 
 def test_it_may_name_who_is_told(own_store: TenantStore) -> None:
-    """Sinks that are there; who sees a part of the bill does not see their names."""
+    """The sinks must exist; a caller with a scope does not see their names."""
     sinks = {"desk": ChatSettings.model_validate({"type": "slack", "url": "https://chat.example.com/x"})}
     services = services_for(own_store)
     tenants = {name: replace(view, sinks=sinks) for name, view in services.tenants.items()}
@@ -193,7 +194,8 @@ def scoped(own_store: TenantStore) -> Iterator[httpx.Client]:
 
 @pytest.mark.parametrize(("name", "sees"), [("payments", True), ("retail", True), ("other", False), ("narrow", False)])
 def test_only_who_sees_all_its_rows_sees_it(scoped: httpx.Client, name: str, sees: bool) -> None:
-    """And then with the same digits; for all others it is not there, and nobody with a scope writes one."""
+    """A caller who sees all its rows sees it, with the same digits; for others it does not exist, and a caller with a
+    scope cannot write one."""
     put(scoped, f"{BUDGETS}/all", monthly="1000")
     put(scoped, scope={"category:cost_center": ["payments"]}, monthly="1000", parent="all", reason="As orders")
     whole = status(scoped)
@@ -268,7 +270,7 @@ def test_a_file_comes_back_as_it_was(own_client: httpx.Client) -> None:
     ],
 )
 def test_a_file_with_mistakes_changes_nothing(own_client: httpx.Client, csv: str, said: list[str]) -> None:
-    """Each is told with its line."""
+    """Each mistake is reported with its line."""
     refused = imported(own_client, csv)
     assert refused.status_code == 400, refused.text
     messages = sorted(each["message"] for each in refused.json()["errors"])
@@ -277,7 +279,8 @@ def test_a_file_with_mistakes_changes_nothing(own_client: httpx.Client, csv: str
 
 
 def test_what_somebody_expects_counts_instead_of_the_forecast(own_client: httpx.Client, month: str) -> None:
-    """For thresholds and the state; the calculated one is shown beside it, and a file of budgets leaves it."""
+    """An entered forecast replaces the calculated one for thresholds and the state; the response shows both, and
+    importing a file of budgets keeps the entered one."""
     thresholds = [{"on": "forecast", "percent": "100"}]
     put(own_client, monthly="1000", thresholds=thresholds, expected={month: "1200.5"}, reason="Migration")
     found = status(own_client)

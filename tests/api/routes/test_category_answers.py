@@ -1,4 +1,5 @@
-"""What a cost category assigns, over HTTP: in aggregates, filters, files, its coverage, the tester and a dry run."""
+"""The assignments of a cost category, over HTTP: in aggregates, filters, files, its coverage, the tester and a dry
+run."""
 
 from __future__ import annotations
 
@@ -62,7 +63,7 @@ def largest(own_client: httpx.Client) -> str:
 
 
 def test_what_was_stored_before_regexes_had_a_size(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """The category is answered for as before, with a warning; to write it again is refused."""
+    """Queries by the category work as before, with a warning; writing it again is refused."""
     before, _ = aggregate(own_client, "identity_id")
     document = {"rules": [{"match": {"identity": {"regex": [r"^(?P<who>[\pL\d_-]{1,63})$"]}}, "assign": "${who}"}]}
     with own_store.control.write() as connection:
@@ -266,7 +267,7 @@ def test_two_categories_at_once(own_client: httpx.Client, largest: str) -> None:
 
 
 def test_what_a_value_hands_on(own_client: httpx.Client, largest: str) -> None:
-    """Its cost becomes that of the others, who show what came; the sum stays."""
+    """Its cost is distributed to the other values, which show what they received; the sum stays."""
     by_identity, _ = aggregate(own_client, "identity_id")
     rules = [{"match": {"identity": [largest]}, "assign": "platform"}, {"match": {"identity": "*"}, "assign": "orders"}]
     created(own_client, {"rules": rules, "share": [{"from": "platform", "to": "*", "by": "proportional"}]})
@@ -294,7 +295,7 @@ def test_costs_and_flow_take_categories(own_client: httpx.Client, largest: str) 
 
 
 def test_a_dry_run_writes_nothing(own_client: httpx.Client, largest: str) -> None:
-    """It tells what would move, and which rules do nothing."""
+    """The response says what would move, and which rules have no effect."""
     tag = created(own_client, {"rules": [{"match": {"identity": [largest]}, "assign": "payments"}]})
     by_identity, _ = aggregate(own_client, "identity_id")
     rules = [
@@ -326,7 +327,7 @@ def test_a_dry_run_writes_nothing(own_client: httpx.Client, largest: str) -> Non
 
 
 def test_what_is_not_there(own_client: httpx.Client) -> None:
-    """The answer says which categories there are."""
+    """The response lists the categories that exist."""
     created(own_client)
     sentence = "There is no cost category 'centre'; there are cost_center."
     for params in ({"group_by": "category:centre"}, {"category:centre": "a"}):
@@ -359,7 +360,7 @@ def test_other_readers_take_categories(own_client: httpx.Client, largest: str, p
 
 
 def test_an_answer_belongs_to_one_version(own_client: httpx.Client, largest: str) -> None:
-    """Which it names, while somebody edits: the values are those of that version."""
+    """A response names its version and has the values of that version, even while the category is edited."""
 
     def _document(version: int) -> dict[str, Any]:
         return {"rules": [{"match": {"identity": [largest]}, "assign": f"v{version}"}]}
@@ -381,14 +382,14 @@ def test_an_answer_belongs_to_one_version(own_client: httpx.Client, largest: str
 
 
 def _version_of_an_answer(client: httpx.Client) -> int:
-    """Return the version that an answer names, which is the one whose values it has."""
+    """Return the version that a response names; its values must be those of this version."""
     sums, response = aggregate(client, "category:cost_center")
     version = int(response.headers["X-Cost-Categories-Version"].removeprefix("cost_center="))
     assert set(sums) == {(f"v{version}",), ("UNASSIGNED",)}
     return version
 
 
-#: What sa-1 has is handed on to those who wrote or computed.
+#: The cost of sa-1 is reallocated to the identities that wrote or computed.
 MEASURED_RULES = [
     {"match": {"identity": "sa-1"}, "assign": "platform"},
     {"match": {"identity": "sa-2"}, "assign": "orders"},
@@ -429,7 +430,7 @@ def shared_by(metric: str) -> dict[str, Any]:
 
 
 def test_days_without_measurements_hand_nothing_on(measured: httpx.Client, measured_store: TenantStore) -> None:
-    """Whether nothing was measured at all, or on some days: the cost stays where the rules put it, in every answer."""
+    """If nothing was measured at all, or on some days, the cost stays where the rules put it, in every response."""
     document = shared_by("bytes_in")
     created(measured, document)
     sums, response = aggregate(measured, "category:cost_center")
@@ -454,7 +455,7 @@ def test_days_without_measurements_hand_nothing_on(measured: httpx.Client, measu
 
 
 def recalculated(store: TenantStore) -> None:
-    """Write the days anew, as a calculation does that finds other measurements."""
+    """Rewrite the days, as a calculation does that finds other measurements."""
     fill(store)
 
 
@@ -489,7 +490,7 @@ def test_measures_that_are_not_known(measured: httpx.Client, measured_store: Ten
 
 
 def test_a_plugin_that_does_not_know_the_owners(measured_store: TenantStore) -> None:
-    """Nothing is guessed: the question cannot be answered, and the log has the reason."""
+    """Nothing is guessed: the request fails, and the log has the reason."""
 
     def _fail(*_: object) -> pa.Table:
         raise PluginError("the plugin has failed")

@@ -97,7 +97,7 @@ def test_every_mode_that_serves_http_has_it(store: TenantStore, mode: str) -> No
 
 
 def test_several_tenants_and_one_that_cannot_be_read(store: TenantStore, tmp_path: Path) -> None:
-    """Each tenant has its label; one whose storage is broken is told as such, and the others are there."""
+    """Each tenant has its label; a tenant whose storage is broken is marked as such, and the others are exported."""
     with tenant_store(tmp_path, name="beta") as new, tenant_store(tmp_path, name="gone") as gone:
         with gone.control.write() as connection:
             connection.exec_driver_sql("DROP TABLE dataset_days")
@@ -112,7 +112,7 @@ def test_several_tenants_and_one_that_cannot_be_read(store: TenantStore, tmp_pat
 
 
 def test_nobody_shows_anything(store: TenantStore) -> None:
-    """Without such an emitter there is nothing to scrape, and the answer says what to configure."""
+    """Without such an emitter there is nothing to scrape, and the response says what to configure."""
     with scraped(services_for(store)) as address:
         response = httpx.get(address)
     assert response.status_code == 404

@@ -58,7 +58,7 @@ def test_today_is_a_day_of_the_zone(store: TenantStore) -> None:
 
 
 def test_a_zone_moves_the_days(client: httpx.Client) -> None:
-    """West of Greenwich, what stands at midnight UTC belongs to the day before."""
+    """West of Greenwich, a row of midnight UTC belongs to the day before."""
     day = {"start_date": f"{DAYS[1]}", "end_date": f"{DAYS[1]}"}
     west = client.get(f"{ACME}/chargebacks", params=day | {"timezone": "America/New_York"}).json()
     assert {item["timestamp"][:10] for item in west["items"]} == {f"{DAYS[2]}"}
@@ -79,7 +79,7 @@ def test_dates(client: httpx.Client) -> None:
 
 
 def test_issues(client: httpx.Client) -> None:
-    """What went down its chain, summed over the range."""
+    """The issues are the rows whose first method did not apply, summed over the range."""
     body = client.get(f"{ACME}/chargebacks/allocation-issues").json()
     PageOf[AllocationIssue].model_validate(body)
     assert body["items"] == [

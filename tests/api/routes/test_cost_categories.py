@@ -101,7 +101,8 @@ def test_earlier_versions(own_client: httpx.Client) -> None:
 
 
 def test_of_two_editors_the_second_is_told(own_client: httpx.Client) -> None:
-    """Both replace the version that they have read: 412 names who was faster; without If-Match it is 428."""
+    """Two editors replace the same version: the second gets a 412 with the name of the first; a request without
+    If-Match gets a 428."""
     tag = created(own_client)
     changed = put(own_client, {}, If_Match=tag, reason="CHG-2")
     at = changed.json()["at"]
@@ -136,7 +137,7 @@ def test_what_is_not_there(own_client: httpx.Client) -> None:
 
 
 def test_the_same_document_is_no_change(own_client: httpx.Client) -> None:
-    """No version is made, whatever form it is written in."""
+    """Writing the same document in another form makes no version."""
     tag = created(own_client)
     again = put(own_client, {"rules": [RULE], "share": [], "values": {}}, If_Match=tag, reason="once more")
     assert (again.status_code, again.headers["etag"], again.json()["reason"]) == (200, tag, None)
@@ -171,7 +172,7 @@ def test_what_is_no_key(client: httpx.Client, key: str) -> None:
 
 
 def test_warnings(own_client: httpx.Client) -> None:
-    """What is probably not meant is in the answer."""
+    """The response warns of rules that are probably not intended."""
     rules = [{"match": {"identity": ["sa-1"]}, "assign": value} for value in ("Payments", "payments")]
     response = put(own_client, {"rules": rules})
     assert response.json()["warnings"] == [
@@ -198,7 +199,7 @@ def test_pages_of_other_sites_change_nothing(client: httpx.Client) -> None:
 
 
 def test_the_tag_of_facts_changes(own_client: httpx.Client) -> None:
-    """An answer made of costs is asked again after a change."""
+    """A change of a category changes the ETag of costs."""
     before = own_client.get(f"{ACME}/costs").headers["etag"]
     created(own_client)
     assert own_client.get(f"{ACME}/costs").headers["etag"] != before
@@ -277,7 +278,7 @@ def test_a_file_replaces_what_a_file_can_say(own_client: httpx.Client) -> None:
 
 
 def test_a_reason_that_cannot_be_seen_is_refused(own_client: httpx.Client) -> None:
-    """Wherever one is given; an empty one stands for none."""
+    """Every reason is checked; an empty one counts as none."""
     made = put(own_client, reason="")
     assert (made.status_code, made.json()["reason"]) == (201, None)
     headers = {"If-Match": made.headers["etag"]}

@@ -18,7 +18,7 @@ WEEK = {"start_date": str(LAST - timedelta(days=4)), "end_date": str(LAST)}
 
 
 def test_everything_at_once(client: httpx.Client) -> None:
-    """The shape that is documented, with sums, a breakdown, and every part that is asked for."""
+    """The response has the documented form, with sums, a breakdown, and every part that the request names."""
     body = client.get(
         URL, params=WEEK | {"by": ["identity_id", "resource_id"], "include": "issues,days,forecast"}
     ).json()
@@ -59,7 +59,7 @@ def test_everything_at_once(client: httpx.Client) -> None:
 
 
 def test_only_what_is_asked_for(client: httpx.Client) -> None:
-    """Parts that were not asked for are null, and so is the comparison."""
+    """Parts that the request does not name are null, and so is the comparison."""
     body = client.get(URL, params=WEEK | {"compare": "none"}).json()
     assert [body[part] for part in ("issues", "days", "forecast", "topics", "compared_with")] == [None] * 5
     assert body["previous_amounts"] == []
@@ -90,8 +90,8 @@ def test_others_and_movers(own_client: httpx.Client, own_store: TenantStore) -> 
 
 
 def test_the_usual_breakdowns(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """What a tenant is usually seen by: columns, a tag that at least half of the cost has, the first cost category,
-    whose values have their names; what is asked for with it comes before or behind, and there are at most six."""
+    """``usual`` stands for columns, a tag that at least half of the cost has, the first cost category, whose values
+    have their names; requested ones come before or after these, and there are at most six."""
 
     def breakdowns(*by: str) -> list[str]:
         found = own_client.get(URL, params={"by": by}).json()["breakdowns"]
@@ -165,7 +165,7 @@ def test_what_is_wrong_is_refused(client: httpx.Client, parameters: dict[str, st
 @pytest.mark.extensive
 @pytest.mark.parametrize("compare", ["previous", "year", "0001-01-01..0001-01-02"])
 def test_extreme_periods_are_harmless(client: httpx.Client, compare: str) -> None:
-    """What would be before all time is compared with nothing, or refused."""
+    """A comparison with days before all time is left out or refused."""
     extreme = {"start_date": "0001-01-01", "end_date": "9999-12-31", "time_bucket": "month", "compare": compare}
     assert client.get(URL, params=extreme).status_code == 400
     early = extreme | {"end_date": "1971-01-01"}

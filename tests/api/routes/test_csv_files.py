@@ -10,7 +10,7 @@ from tests.api.conftest import ACME, LAST, parameters_of
 
 @pytest.mark.parametrize(("name", "rows"), [("chargebacks", 15), ("billing", 10)])
 def test_files_have_all_rows(client: httpx.Client, name: str, rows: int) -> None:
-    """Whatever page is named; with a header and a file name."""
+    """A file has all rows whichever page is requested, a header and a file name."""
     response = client.get(f"{ACME}/{name}.csv", params={"page_size": 1})
     assert len(response.text.splitlines()) == rows + 1
     assert response.headers["content-disposition"] == f"attachment; filename={name}.csv"

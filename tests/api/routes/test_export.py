@@ -34,7 +34,7 @@ def test_without_a_body_everything_is_default(client: httpx.Client) -> None:
 
 
 def test_columns_range_and_filters(client: httpx.Client) -> None:
-    """What was asked, in the order it was asked."""
+    """The file has the requested columns in the requested order."""
     body = {
         "columns": ["amount", "identity_id"],
         "start_date": f"{DAYS[0]}",

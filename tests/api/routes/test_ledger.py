@@ -118,6 +118,6 @@ def test_a_year_of_journals_is_a_ledger_that_balances(tmp_path: Path, tenant: Mo
 
     done = check(ledger)
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
-    # It is told if a cent is missing.
+    # The program reports a missing cent.
     wrong = [*ledger[:-1], f"{after} balance {CLEARING} {Decimal('0.01') - sum(balances.values())} ~ 0 USD"]
     assert check(wrong).returncode != 0

@@ -1,4 +1,4 @@
-"""Who am I, and what may I see?"""
+"""The caller and its rights, as the API describes them."""
 
 from __future__ import annotations
 
@@ -62,6 +62,6 @@ def test_somebody_without_a_role(client: httpx.Client) -> None:
 
 
 def test_the_answer_is_not_kept(client: httpx.Client) -> None:
-    """The next one may be about somebody else."""
+    """The response is not cached, because the next one may be for another caller."""
     response = client.get("/api/v1/me", headers={"X-Forwarded-Email": "bob"})
     assert response.headers["cache-control"] == "no-store"

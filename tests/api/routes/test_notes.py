@@ -48,7 +48,7 @@ def test_the_life_of_a_note(own_client: httpx.Client) -> None:
 
 
 def test_a_change_names_what_it_replaces(own_client: httpx.Client) -> None:
-    """428 without a version, 412 for another one; the answer says who was faster, and nothing changes."""
+    """428 without a version, 412 for another one, with the name of the other editor; nothing changes."""
     note, header = _written(own_client, created_by="ann")
     address = f"{URL}/{note['id']}"
     for refused in (own_client.put(address, json=NOTE), own_client.delete(address)):
@@ -121,7 +121,7 @@ def test_a_refusal_says_what_would_do(client: httpx.Client) -> None:
 
 
 def test_any_other_text_is_kept(own_client: httpx.Client) -> None:
-    """Whatever people write in one line: markup is text."""
+    """Any text of one line is accepted, and markup is kept as text."""
     for text in ("<b>bold</b> & 'quoted'", "Überlastung 🚀", "=1+1", "x" * 500, " spaces around "):
         assert _written(own_client, text=text)[0]["text"] == text
 

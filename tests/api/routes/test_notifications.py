@@ -1,4 +1,4 @@
-"""Who is told, and trying it, over HTTP."""
+"""Receivers of notifications, and test messages to them, over HTTP."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.serving import client_of, services_for
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """Somebody who is told."""
+    """A receiver of messages."""
     with Receiver() as opened:
         yield opened
 
@@ -38,7 +38,7 @@ def client(own_store: TenantStore, receiver: Receiver) -> Iterator[httpx.Client]
 
 
 def test_each_is_listed_and_tried(client: httpx.Client, receiver: Receiver) -> None:
-    """A message to the one, an alert that ends by itself to the other; addresses and secrets are not told."""
+    """A sink receives a message, an Alertmanager an alert that ends by itself; addresses and secrets are not shown."""
     listed = client.get(f"{ACME}/notifications")
     assert [(each["name"], each["type"], each["kinds"]) for each in listed.json()["items"]] == [
         ("alerts", "alertmanager", ["sink.dead"]),

@@ -24,7 +24,7 @@ def test_a_tenant(client: httpx.Client) -> None:
 
 
 def test_a_suspension_changes_the_tag(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """What is no fact, but in the answer, changes its ETag as well."""
+    """A part of the response that is no fact changes its ETag as well."""
 
     tag = own_client.get(ACME).headers["etag"]
     assert own_client.get(ACME, headers={"If-None-Match": tag}).status_code == 304

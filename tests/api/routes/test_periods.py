@@ -251,7 +251,7 @@ def test_a_stale_preview_says_what_has_moved(tenant: Months, client: httpx.Clien
 
 
 class Started:
-    """Runs no pipelines, and remembers what it was asked for."""
+    """A pipeline that runs nothing and remembers the requested runs."""
 
     def __init__(self) -> None:
         self.requests: list[RunRequest] = []
@@ -279,7 +279,7 @@ def test_a_recalculation_of_closed_days_has_to_be_meant(tenant: Months) -> None:
 
 
 def test_a_tag_that_no_statement_is_made_by_may_change(tenant: Months, client: httpx.Client) -> None:
-    """What is not booked by it does not move."""
+    """A tag without statements moves no booked amount."""
     assert client.post(f"{AUGUST}/close", json=CLOSE).status_code == 200
     tag = {"tag_key": "team", "tag_value": "x"}
     assert client.post(f"{ACME}/entities/identity/sa-1/tags", json=tag).status_code == 201
@@ -360,7 +360,7 @@ def test_invoices_are_compared_with_the_bill(client: httpx.Client) -> None:
 
 
 def test_two_people_close_a_month(tenant: Months) -> None:
-    """The first asks for it; the same person cannot confirm it."""
+    """One user requests it; the same user cannot confirm it."""
     for client in serving(tenant, needs_two=True):
         asked = client.post(f"{AUGUST}/close", json=CLOSE)
         assert (asked.status_code, asked.json()["kind"]) == (202, "requested")
@@ -421,8 +421,8 @@ def test_signatures_can_be_checked_by_a_stranger(tenant: Months) -> None:
 
 
 def test_what_happens_to_months_is_in_the_outbox(tenant: Months, client: httpx.Client) -> None:
-    """In order, with what was booked; who goes on behind the last one misses nothing. A closing that was refused, or
-    repeated, tells nothing."""
+    """Events are in order, with the amounts that were posted; a consumer that continues after the last one misses
+    nothing. A closing that was refused or repeated makes no event."""
     assert client.post(f"{AUGUST}/close", json=CLOSE | {"idempotency_key": "k"}).status_code == 200
     assert client.post(f"{AUGUST}/close", json=CLOSE | {"idempotency_key": "k"}).status_code == 200
     assert client.post(f"{SEPTEMBER}/close").status_code == 409

@@ -44,7 +44,7 @@ class Runner:
 
 
 def test_a_run_is_accepted(store: TenantStore) -> None:
-    """202 with a place to ask how it goes; the body is optional."""
+    """202 with the address of the run's status; the body is optional."""
     runner = Runner()
     with client_of(services_for(store, pipeline=runner)) as client:
         response = client.post(URL)
@@ -124,7 +124,8 @@ def test_status_of_a_run(own_store: TenantStore, own_client: httpx.Client) -> No
 
 
 def test_a_run_is_cancelled(own_store: TenantStore, own_client: httpx.Client) -> None:
-    """It is asked once, and the audit log says by whom; without a run nothing happens. Its log can be read."""
+    """The run is cancelled once, and the audit log names the caller; without a run nothing happens. The log of the run
+    can be read."""
     url = f"{ACME}/pipeline/cancel"
     assert own_client.post(url).json() == {"run_id": None}
     assert own_client.get(f"{ACME}/pipeline/log").json()["items"] == []
@@ -147,7 +148,7 @@ def test_a_run_is_cancelled(own_store: TenantStore, own_client: httpx.Client) ->
 
 
 def test_what_is_stopped_says_so_everywhere(own_store: TenantStore, own_client: httpx.Client) -> None:
-    """Readiness, metrics and the status of the pipeline tell one truth: that of the control database."""
+    """Readiness, metrics and the status of the pipeline agree, because all read the control database."""
 
     def told() -> list[object]:
         readiness = own_client.get("/api/v1/readiness").json()["tenants"][0]["permanent_failure"]

@@ -43,7 +43,7 @@ def dated(own_store: TenantStore) -> Iterator[httpx.Client]:
 
 
 def test_policies_of_a_day(dated: httpx.Client) -> None:
-    """What is in force on it, and since when; today, if no day is named."""
+    """The response has the policies in force on the day, by default today, and since when."""
 
     def of(**params: str) -> list[tuple[str, str, str | None]]:
         items = dated.get(f"{ACME}/policies", params=params).json()["items"]

@@ -1,4 +1,4 @@
-"""Readiness describes what can be asked, and is remembered for two seconds."""
+"""Readiness says what is available, and is cached for two seconds."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_from_nothing_to_the_end_of_a_first_run(tmp_path: Path, kind: str) -> No
 
 
 def test_storage_that_cannot_be_used_is_an_error(tmp_path: Path, store: TenantStore) -> None:
-    """One broken tenant is told; the answer is 200 all the same."""
+    """A broken tenant is reported; the status is 200 all the same."""
     with tenant_store(tmp_path, name="broken") as broken:
         with broken.control.write() as connection:
             connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
@@ -127,8 +127,8 @@ def test_no_tenants_is_no_data() -> None:
 def test_a_tenant_that_hangs_is_told_and_holds_nobody_up(
     tmp_path: Path, store: TenantStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Readiness, the list of tenants and the metrics are answered 200 in time, with the state of the others; when the
-    tenant answers again, its error is gone."""
+    """Readiness, the list of tenants and the metrics respond with 200 in time, with the state of the others; when the
+    tenant responds again, its error is gone."""
     monkeypatch.setattr(executor, "WATCH_SECONDS", 2.5)
     with (
         tenant_store(tmp_path, name="hanging", kind="postgresql") as hanging,

@@ -23,7 +23,7 @@ def test_what_was_found(own_client: httpx.Client, own_store: TenantStore) -> Non
 
 
 def test_amounts_are_those_of_the_period(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """And the answer says which period: by default the thirty days up to the last calculated one."""
+    """The response names the period: by default the thirty days up to the last calculated one."""
     known(own_store, identities=["sa-1"])
 
     def found(**params: str) -> tuple[str, str, str]:

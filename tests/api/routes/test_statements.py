@@ -38,20 +38,21 @@ def own_store(tmp_path: Path) -> Iterator[TenantStore]:
 
 
 def replying(client: httpx.Client, said: str = "acknowledge", **body: str) -> httpx.Response:
-    """The answer to a reply."""
+    """Reply to a statement and return the response."""
     return client.post(f"{ACME}/statement/{said}", params=ASKED, json={"note": "Booked"} | body)
 
 
 @pytest.mark.parametrize("note", [" \t\n\u2003", "\u200b\ufeff"])
 def test_a_note_that_cannot_be_seen_is_refused(client: httpx.Client, note: str) -> None:
-    """It says nothing to those who see it later."""
+    """A note without visible characters is refused."""
     answer = replying(client, note=note)
     assert answer.status_code == 400
     assert answer.json()["errors"] == [{"parameter": "note", "message": "should not be blank"}]
 
 
 def test_a_reply_is_to_the_content_that_was_read(own_store: TenantStore) -> None:
-    """Another content under the same number is refused with 409, and lapses what was said; the answer says so."""
+    """When the content changes under the same number, a reply to the former content is refused with 409, and earlier
+    replies lapse; responses say so."""
     with client_of(services_for(own_store)) as client:
         before = client.get(f"{ACME}/statement", params=ASKED).json()
         done = replying(client, number=before["number"], digest=before["digest"]).json()
@@ -72,7 +73,7 @@ def test_a_reply_is_to_the_content_that_was_read(own_store: TenantStore) -> None
 
 
 def test_replies_to_a_statement_have_a_limit(own_store: TenantStore) -> None:
-    """One more is refused with 409, whatever it says; other statements of the month still take replies."""
+    """One more is refused with 409, whatever its text; other statements of the month still take replies."""
     with client_of(services_for(own_store)) as client:
         found = client.get(f"{ACME}/statement", params=ASKED).json()
         key = StatementKey(found["number"], found["period"], found["by"], found["recipient"]["value"], 1, "earlier")
@@ -95,7 +96,7 @@ def test_replies_to_a_statement_have_a_limit(own_store: TenantStore) -> None:
 
 
 def test_a_month_without_a_calculated_day_has_no_statements(client: httpx.Client) -> None:
-    """None in the list, and the answer to a question for one says why; a journal of it has no lines."""
+    """The list is empty, and the response for a single statement says why; the journal has no lines."""
     period = f"{month_of(LAST).end:%Y-%m}"
     asked = ASKED | {"period": period}
     assert client.get(f"{ACME}/statements", params={"period": period, "by": "identity_id"}).json()["items"] == []

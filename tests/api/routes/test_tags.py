@@ -25,7 +25,7 @@ def _tags(client: httpx.Client, kind: str, entity: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("entity", ["sa-1", "a/b", "crn://x.y/kafka=lkc-1/topic=a:b", "100%", "a/tags/b", "ü &?#"])
 def test_the_life_of_a_tag(own_client: httpx.Client, own_store: TenantStore, entity: str) -> None:
-    """Create, refuse to create again, change both ways, remove; whatever the entity is called."""
+    """A tag is created, not created again, changed in both ways and removed, for any id of the entity."""
     known(own_store, resources=[entity], identities=[entity])
     url = f"{ACME}/entities/resource/{quote(entity, safe='')}/tags"
     created = own_client.post(url, json={"tag_key": "team", "tag_value": "a", "created_by": "ann"})
@@ -71,13 +71,13 @@ def test_the_longest_id(own_client: httpx.Client, own_store: TenantStore, entity
 
 
 def test_the_database_has_room_for_the_longest_id() -> None:
-    """What the API takes is what the columns hold."""
+    """Every length that the API accepts fits the columns."""
     columns = (schema.tags.c.entity_id, schema.resources.c.resource_id)
     assert [column.type.length for column in columns] == [MAX_ID_LENGTH, MAX_ID_LENGTH]  # type: ignore[attr-defined]
 
 
 def test_an_unknown_entity_has_no_tags(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """What the inventory does not have cannot be tagged, alone or among others; then nothing at all is written."""
+    """An entity outside the inventory cannot be tagged, alone or among others; then nothing at all is written."""
     known(own_store, identities=["sa-1"])
     url = f"{ACME}/entities/resource/sa-1/tags"
     for response in (own_client.get(url), own_client.post(url, json={"tag_key": "k", "tag_value": "v"})):
@@ -90,7 +90,7 @@ def test_an_unknown_entity_has_no_tags(own_client: httpx.Client, own_store: Tena
 
 
 def test_created_by_has_a_default(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """Who does not say who they are is the API."""
+    """A request without an identity is recorded as made by the API."""
     known(own_store, identities=["x"])
     body = {"tag_key": "k", "tag_value": "v"}
     assert own_client.post(f"{ACME}/entities/identity/x/tags", json=body).json()["created_by"] == "api"

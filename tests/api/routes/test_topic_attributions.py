@@ -118,7 +118,7 @@ def test_pages_follow_each_other(client: httpx.Client) -> None:
 
 
 def test_sums_by_topic_and_day(client: httpx.Client) -> None:
-    """By topic and day unless asked otherwise; the totals cover everything."""
+    """The default is by topic and day; the totals cover everything."""
     body = client.get(f"{URL}/aggregate").json()
     TopicAggregateAnswer.model_validate(body)
     assert (body["total_amount"], body["total_rows"], len(body["buckets"])) == ("42.500000000005", 20, 20)
@@ -132,7 +132,7 @@ def test_sums_by_topic_and_day(client: httpx.Client) -> None:
 
 @pytest.mark.parametrize("unit", ["hour", "day", "week", "month"])
 def test_every_column_and_unit(client: httpx.Client, unit: str) -> None:
-    """Whatever the grouping, the total is the same."""
+    """The total is the same for every grouping."""
     for column in (*TOPIC_ATTRIBUTIONS.groups, "tag:team"):
         body = client.get(f"{URL}/aggregate", params={"group_by": column, "time_bucket": unit}).json()
         assert body["total_amount"] == "42.500000000005"
@@ -155,7 +155,7 @@ def test_truncated_sums_are_announced(client: httpx.Client, monkeypatch: pytest.
 
 
 def test_tags_of_the_topic_group_and_filter(tmp_path: Path) -> None:
-    """Tags are those of the topic as a resource, as they are when asked; neither the cluster's nor anybody else's."""
+    """Tags are the present ones of the topic as a resource; neither those of the cluster nor of an identity count."""
     with tenant_store(tmp_path) as store:
         write_topic_shares(store.facts, [TopicShare(LAST, "orders", "6"), TopicShare(LAST, "payments", "3")])
         known(store, resources=["lkc-1:topic:orders", "lkc-1"])
@@ -243,5 +243,5 @@ def test_without_topics(topics_store: TenantStore, status: str, error: str | Non
 
 
 def test_no_tenant(client: httpx.Client) -> None:
-    """An unknown tenant is 404, whatever else."""
+    """An unknown tenant is 404, whatever else the request has."""
     assert client.get("/api/v1/tenants/nobody/topic-attributions").status_code == 404

@@ -40,6 +40,6 @@ def test_the_dearest_topics(own_store: TenantStore) -> None:
 
 @pytest.mark.parametrize("path", ["topics", "topic-attributions.csv"])
 def test_topics_must_be_attributed(client: httpx.Client, path: str) -> None:
-    """Where they are not, the answer says how to enable it."""
+    """Where topics are not attributed, the response says how to enable it."""
     answer = client.get(f"{ACME}/{path}")
     assert (answer.status_code, answer.json()["type"]) == (400, "urn:chargeback:topic-attribution-unavailable")

@@ -1,4 +1,4 @@
-"""A small organization, served, and somebody who gathers from it."""
+"""A small organization, served, and a gatherer for it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def settings_for(server: DemoServer, **more: Any) -> ConfluentCloudSettings:
 
 @pytest.fixture
 def gatherer(server: DemoServer, context: TenantContext) -> Iterator[ConfluentCloudGatherer]:
-    """Somebody who gathers from the served organization."""
+    """Return a gatherer for the served organization."""
     with ecosystem.open(context, settings_for(server)) as opened:
         yield opened
 

@@ -1,4 +1,4 @@
-"""Lists of the control plane: pages, odd answers, and the limits that tenants of one organization share."""
+"""Lists of the control plane: pages, odd responses, and the limits that tenants of one organization share."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def listing(data: object, following: object = None) -> Answer:
 
 @contextmanager
 def scripted(script: Script, context: TenantContext) -> Iterator[tuple[ControlPlane, Loopback]]:
-    """A control plane whose answers are written down."""
+    """Serve a control plane with scripted responses."""
     with Loopback(script) as server:
         settings = settings_for(_Address(server.url))  # type: ignore[arg-type]
         plane = ControlPlane(context, settings, QUICK)
@@ -47,7 +47,7 @@ class _Address:
 
 
 def ids(script: Script, context: TenantContext) -> tuple[list[str], list[Asked]]:
-    """The ids of everything that the list has, and what was asked."""
+    """Return the ids of everything that the list has, and the requests."""
     with scripted(script, context) as (plane, server):
         return [each["id"] for each in plane.list("/x", environment="env-1")], server.asked
 
@@ -77,7 +77,7 @@ def test_an_empty_list_in_all_its_shapes(context: TenantContext, body: str) -> N
     ["{}", "[]", '"text"', '{"data": {}}', '{"data": ["a"]}', '{"data": [], "metadata": []}', '{"errors": []}'],
 )
 def test_what_is_no_list_is_not_an_empty_one(context: TenantContext, body: str) -> None:
-    """An answer that cannot be understood deletes nothing."""
+    """A response that cannot be understood deletes nothing."""
     with pytest.raises(SourceDataError):
         ids(each(Answer(body)), context)
 
@@ -155,7 +155,7 @@ def test_a_wrong_key_is_refused(server: DemoServer, context: TenantContext) -> N
 
 
 def test_tenants_of_one_organization_share_its_limit(server: DemoServer, tmp_path: Path) -> None:
-    """Two tenants with the same organization have one limit, whatever their keys; costs have one of their own."""
+    """Two tenants with the same organization have one limit, even with different keys; costs have their own limit."""
     planes = []
     for name in ("one", "two"):
         context = TenantContext(name, name, "USD", TODAY, Event(), str(tmp_path))

@@ -28,12 +28,12 @@ def findings(server: DemoServer, context: TenantContext, **settings: Any) -> dic
 
 
 def wrong(found: dict[str, Finding]) -> set[str]:
-    """What does not work, but for the metrics: the generated ones end at the generated today."""
+    """Return what does not work, except the metrics: the generated ones end at the generated today."""
     return {subject for subject, finding in found.items() if not finding.ok and not subject.startswith("metric ")}
 
 
 def doubtful(found: dict[str, Finding]) -> set[str]:
-    """What works but deserves a look."""
+    """Return the successes with a warning."""
     return {subject for subject, finding in found.items() if finding.warning and not subject.startswith("metric ")}
 
 
@@ -132,7 +132,7 @@ def test_a_key_that_is_not_a_cloud_key(server: DemoServer, context: TenantContex
 
 
 def test_a_flink_key_that_is_not_known(server: DemoServer, context: TenantContext) -> None:
-    """A refused Flink key is told with its address and with which key is needed."""
+    """The finding has the address of a refused Flink key, and which key is needed."""
     flink = [{"region_id": each.region_id, "key": "K", "secret": "S", "url": each.url} for each in server.info.flink]
     found = findings(server, context, flink=flink[:1])
     subject = f"Flink region {flink[0]['region_id']}"
@@ -163,7 +163,7 @@ def test_no_metrics_source_is_a_finding(server: DemoServer, context: TenantConte
 
 
 def test_a_region_that_does_not_exist_is_found(server: DemoServer, context: TenantContext) -> None:
-    """A typing error in a region is told."""
+    """A misspelled region is reported."""
     flink = [{"region_id": "us-moon-1", "key": "K", "secret": "S"}]
     assert wrong(findings(server, context, flink=flink)) == {"Flink region us-moon-1"}
 
@@ -180,7 +180,7 @@ def test_a_region_that_does_not_exist_is_found(server: DemoServer, context: Tena
 def test_an_empty_answer_deserves_a_look(
     path: str, subject: str, said: str, server: DemoServer, context: TenantContext
 ) -> None:
-    """What answers and has nothing works, and may still be a key that sees too little."""
+    """A key that works but finds nothing gets a warning, because it may see too little."""
     server.faults.add(path, EMPTY)
     found = findings(server, context)
     assert subject in doubtful(found)
@@ -196,7 +196,8 @@ def test_what_may_be_empty_is_not_doubted(server: DemoServer, context: TenantCon
 
 @pytest.mark.usefixtures("process")
 def test_a_metric_without_a_sample_of_the_last_day(server: DemoServer, context: TenantContext) -> None:
-    """It exists, so its name is right; but nobody scrapes it any more. One that never was is wrong."""
+    """The metric exists, so its name is right, but it is not scraped any more; a metric that never existed is an
+    error."""
     seen = Scrapes(context.today - timedelta(days=3), context.today, every=30)
     now = (context.now() - seen.start) // timedelta(minutes=1)
     seen.gauge("fresh", {}, lambda minute: 1 if minute <= now else None)

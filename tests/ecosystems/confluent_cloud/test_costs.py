@@ -42,12 +42,12 @@ def gather(plane: ControlPlane, context: TenantContext, days: DayRange = DAYS, p
 
 
 def money(days: list[GatheredDay]) -> Decimal:
-    """What all lines come to."""
+    """Return the sum of all lines."""
     return sum((line.total_cost for day in days for line in day.lines), Decimal(0))
 
 
 def asked(server: DemoServer) -> list[tuple[str, str]]:
-    """The windows that were asked for, in order, each once."""
+    """Return the requested windows, in order, each once."""
     queries = [parse_qs(query) for path, query in server.log if path == COSTS]
     return list(dict.fromkeys((query["start_date"][0], query["end_date"][0]) for query in queries))
 
@@ -73,7 +73,7 @@ def test_every_day_once_and_every_digit(server: DemoServer, plane: ControlPlane,
 
 
 def test_the_window_does_not_matter(plane: ControlPlane, context: TenantContext) -> None:
-    """Whatever windows the bill is asked for in, each day is the same."""
+    """Each day is the same for all windows in which the bill is requested."""
     prints = [[fingerprint(day.lines) for day in gather(plane, context, per_query=length)] for length in (1, 3, 30)]
     assert prints[0] == prints[1] == prints[2]
 
@@ -93,7 +93,7 @@ def test_legacy_shapes_are_the_same_money(
 
 
 def test_a_day_without_costs_has_no_lines(server: DemoServer, plane: ControlPlane, context: TenantContext) -> None:
-    """No cost is an answer, not an error."""
+    """A response without costs is valid, not an error."""
     server.changes.drop_costs(DAY)
     (day,) = [each for each in gather(plane, context) if each.day == DAY]
     assert (list(day.lines), day.error) == ([], None)
@@ -139,7 +139,7 @@ def test_a_row_that_makes_no_sense_is_the_error_of_its_day(
 
 
 def test_rows_of_other_days_are_not_counted(server: DemoServer, plane: ControlPlane, context: TenantContext) -> None:
-    """An answer that holds more than was asked for does not bill a day twice."""
+    """A response that holds more than was requested does not bill a day twice."""
     outside = DAYS.end + ONE_DAY
     server.changes.add_cost(DAY, spanning(outside, outside + ONE_DAY, "100"))
     days = gather(plane, context)
@@ -169,7 +169,7 @@ def test_repeated_pages_never_bill_twice(
 def test_days_beyond_a_year_are_errors_and_not_asked_for(
     server: DemoServer, plane: ControlPlane, context: TenantContext
 ) -> None:
-    """What the provider no longer answers for keeps what was stored."""
+    """Days that the provider no longer serves keep the stored bill."""
     old = TODAY - timedelta(days=366)
     days = gather(plane, context, DayRange(old, old + timedelta(days=4)))
     assert [each.error is None for each in days] == [False, False, True, True]
@@ -197,7 +197,7 @@ def test_a_refusal_fails_the_bill(status: int, server: DemoServer, plane: Contro
 def test_a_source_that_is_down_fails_the_bill(
     fault: Fault, server: DemoServer, plane: ControlPlane, context: TenantContext
 ) -> None:
-    """Errors, cut answers and proxies' pages are tried again, and then no bill."""
+    """Errors, truncated responses and proxies' pages are retried, and then there is no bill."""
     server.faults.add(COSTS, fault)
     with pytest.raises(SourceUnavailable):
         gather(plane, context)
@@ -236,7 +236,7 @@ def test_too_far_in_the_past_passes(server: DemoServer, plane: ControlPlane, con
 def test_lines_of_nobody_go_by_the_tenant_where_no_organization_is_known(
     server: DemoServer, plane: ControlPlane, context: TenantContext
 ) -> None:
-    """Without an organization id, the tenant id stands in."""
+    """Without an organization id, the tenant id is used."""
     server.faults.add("/org/v2/organizations", Fault(status=403, times=None))
     lines = [line for each in gather(plane, context) for line in each.lines if line.resource_type == "organization"]
     assert lines
@@ -245,7 +245,8 @@ def test_lines_of_nobody_go_by_the_tenant_where_no_organization_is_known(
 
 @given(st.dates(date(2023, 1, 1), date(2028, 1, 1)), st.integers(0, 500), st.integers(1, 30))
 def test_windows_cover_the_range_and_are_never_longer_than_a_month(first: date, length: int, per_query: int) -> None:
-    """Consecutive, complete, at most so many days, and from 31 January to the end of February at most."""
+    """Windows are consecutive, complete, no longer than the limit, and from 31 January to the end of February at
+    most."""
     whole = DayRange(first, first + timedelta(days=length))
     pieces = list(windows(whole, per_query))
     assert [day for piece in pieces for day in piece] == list(whole)
@@ -357,7 +358,7 @@ def test_large_amounts_lose_nothing() -> None:
 
 @pytest.mark.parametrize("amount", ["12.5", Decimal("12.5"), "1.25e1", Decimal("1.25E+1"), " 12.5 "])
 def test_amounts_as_number_or_text(amount: object) -> None:
-    """The provider sends numbers, older answers texts."""
+    """The provider sends numbers, in older responses texts."""
     assert line(amount=amount).total_cost == Decimal("12.5")
 
 
@@ -411,7 +412,7 @@ def test_a_credit_without_product_has_its_type_as_category() -> None:
 
 
 def test_an_unknown_type_is_kept() -> None:
-    """What nobody has heard of is billed all the same."""
+    """A line of an unknown type is billed all the same."""
     assert line(line_type="CONTEXT_ENGINE_TABLES").product_type == "CONTEXT_ENGINE_TABLES"
 
 

@@ -1,4 +1,4 @@
-"""All together: what is asked for exists at the provider, and nothing secret is told to anybody."""
+"""The parts together: requests exist at the provider, and no output contains a secret."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DAYS = DayRange(TODAY - timedelta(days=12), TODAY - timedelta(days=8))
 
 
 def test_it_is_an_ecosystem() -> None:
-    """The plugin has everything that the contract asks for."""
+    """The plugin has everything that the contract requires."""
     plugin: Ecosystem = ecosystem
     assert plugin.name == "confluent_cloud"
     assert plugin.capabilities.topic_overlay
@@ -75,7 +75,7 @@ def _resolved(parameter: dict[str, Any], document: dict[str, Any]) -> dict[str, 
 
 @pytest.mark.extensive
 def test_every_request_exists_at_the_provider(server: DemoServer, gatherer: ConfluentCloudGatherer) -> None:
-    """Path, method and parameters of all that is asked for are in the provider's OpenAPI documents."""
+    """Path, method and parameters of all requests are in the provider's OpenAPI documents."""
     documented = _templates()
     everything(gatherer)
     requests = [(path, query) for path, query in server.log if not path.startswith("/prometheus")]
@@ -94,7 +94,7 @@ def test_every_request_exists_at_the_provider(server: DemoServer, gatherer: Conf
 def test_no_secret_is_told_to_anybody(
     server: DemoServer, context: TenantContext, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Neither logs nor errors, findings or reprs hold a secret, whatever goes wrong."""
+    """No log, error, finding or repr has a secret, whatever goes wrong."""
     settings = settings_for(
         server,
         metrics={
@@ -227,7 +227,7 @@ def test_ckus_are_split_in_two() -> None:
 
 
 def test_measures_are_those_that_can_be_measured() -> None:
-    """What the policies ask for is what the metrics give."""
+    """The metrics have every measure of the policies."""
     assert catalogue().measures == MEASURES
 
 

@@ -81,7 +81,7 @@ def test_everything_is_found(server: DemoServer, plane: ControlPlane, organisati
 def test_what_contains_what_and_who_owns_it(
     server: DemoServer, plane: ControlPlane, organisation: Organisation
 ) -> None:
-    """Parents, owners and stand-ins are those of the organization."""
+    """Parents, owners and substitutes are those of the organization."""
     found = {each.resource_id: each for each in gather(server, plane).inventory.resources}
     inventory = organisation.inventory
     for cluster in organisation.listed(inventory.clusters):
@@ -161,7 +161,7 @@ def test_one_environment_that_fails_fails_the_type(server: DemoServer, plane: Co
 
 @pytest.mark.parametrize("kind", ["truncated", "html", "endless_paging"])
 def test_odd_answers_fail_the_type(kind: str, server: DemoServer, plane: ControlPlane) -> None:
-    """An answer that cannot be trusted is a failure, never an empty listing."""
+    """An untrustworthy response is a failure, never an empty listing."""
     server.faults.add("/iam/v2/service-accounts", Fault(kind, times=None))  # type: ignore[arg-type]
     listed = gather(server, plane)
     assert set(listed.failures) == {"service_account"}
@@ -189,7 +189,7 @@ def test_a_region_without_key_deletes_nothing(
 
 
 def test_stop_ends_the_listing(server: DemoServer, context: TenantContext, plane: ControlPlane) -> None:
-    """Told to stop while the provider is silent, the listing ends soon."""
+    """When stopped while the provider is silent, the listing ends soon."""
     server.faults.add("/", Fault(status=429, retry_after=5, times=None))
     started = time.monotonic()
     timer = Timer(0.3, context.stop.set)

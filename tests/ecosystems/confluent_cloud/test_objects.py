@@ -114,7 +114,7 @@ def test_a_statement_that_may_still_run_is_alive(phase: str | None) -> None:
 
 @pytest.mark.parametrize("status", [{}, {"end_time": ""}, {"end_time": "0001-01-01T00:00:00Z"}, {"end_time": "soon"}])
 def test_an_end_at_an_unknown_time_is_not_guessed(status: dict[str, str]) -> None:
-    """A statement whose end is not told lives until it is not listed any more."""
+    """A statement without an end lives until it is not listed any more."""
     assert statement("COMPLETED", "sa-1", **status).deleted_at is None
 
 
@@ -143,14 +143,14 @@ def test_a_statement_without_uid_goes_by_environment_and_name() -> None:
 
 
 def test_ksqldb_is_owned_by_its_credential_identity() -> None:
-    """And used by those who use its Kafka cluster."""
+    """Its owner is its credential identity, and its users are those of its Kafka cluster."""
     spec = {"credential_identity": {"id": "u-1"}, "kafka_cluster": {"id": "lkc-1"}, "csu": 4}
     found = objects.ksqldb_cluster({"id": "lksqlc-1", "spec": spec}, "env-1")
     assert (found.owner_id, found.active_as, found.parent_id) == ("u-1", "lkc-1", "env-1")
 
 
 def test_a_registry_is_used_by_its_environment() -> None:
-    """Where nobody has a key for it."""
+    """If no identity has a key for the registry, the identities of its environment use it."""
     assert objects.schema_registry({"id": "lsrc-1"}, "env-1").active_as == "env-1"
 
 

@@ -61,7 +61,7 @@ def test_a_metric_may_have_matchers() -> None:
 
 
 def test_secrets_are_in_no_repr_and_no_error() -> None:
-    """Neither printing the settings nor a mistake beside the secret shows it."""
+    """Neither printing the settings nor a message about a mistake next to the secret shows it."""
     secret = "s3cret-0123"
     fields = {"ccloud_api": {"key": "A", "secret": secret}, "flink": [{"region_id": "r", "key": "k", "secret": secret}]}
     assert secret not in repr(ConfluentCloudSettings.model_validate(fields))

@@ -37,7 +37,7 @@ def valid(topics: object) -> TopicSettings:
 
 @pytest.mark.parametrize("topics", [None, {}, {"enabled": False}, {"enabled": False, "retention_days": -1}])
 def test_switched_off(topics: object) -> None:
-    """Without `enabled: true` there is no overlay, whatever else stands there."""
+    """Without `enabled: true` there is no overlay, whatever the other settings are."""
     assert not valid(topics).enabled
 
 

@@ -1,4 +1,4 @@
-"""Usage of a day: who used how much of what, to the digit, through a real Prometheus."""
+"""Usage of a day: the amounts of each identity, to the digit, through a real Prometheus."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ MEASURES = ("bytes_in", "bytes_out", "flink_cfu_minutes")
 def asking(
     server: RealPrometheus, metrics: MetricNames | None = None, labels: LabelNames | None = None
 ) -> Iterator[UsageQueries]:
-    """Somebody who asks that server."""
+    """Return a client of that server."""
     with PrometheusClient(MetricsSettings(url=server.url), stop=Event()) as client:
         yield UsageQueries(WindowSums(client), metrics or MetricNames(), labels or LabelNames())
 
@@ -75,7 +75,7 @@ def everything(organisation: Organisation) -> Inventory:
 
 
 def truth(organisation: Organisation, metric: str, labels: Iterable[str]) -> dict[tuple[str, ...], Decimal]:
-    """What the generator says, added up by labels."""
+    """Return the generator's numbers, added up by labels."""
     totals: dict[tuple[str, ...], Decimal] = {}
     for series, value in organisation.usage(metric, DAY):
         group = tuple(series[label] for label in labels)
@@ -264,7 +264,7 @@ def statement(owner: str | None, *, uid: str, created: date | None = None, delet
     ],
 )
 def test_whose_statement_it_was(statements: list[Resource], owner: str) -> None:
-    """Names are reused: only those alive that day count, and when they disagree nobody can tell."""
+    """Names are reused: only the statements alive that day count, and if their owners differ, the owner is unknown."""
     assert statement_owners(Inventory(tuple(statements)), DAY)(("lfcp-1", "job")) == owner
 
 
@@ -285,5 +285,5 @@ def test_what_is_measured_late_is_still_the_statements() -> None:
     [("m", 'm{a!=""}'), ("m{}", 'm{a!=""}'), ('m{x="1",}', 'm{x="1",a!=""}'), ('m{x="1"}', 'm{x="1",a!=""}')],
 )
 def test_selectors(metric: str, selector: str) -> None:
-    """A metric's own matchers are kept beside ours."""
+    """A metric's own matchers are kept in addition to ours."""
     assert select(metric, ("a",)) == selector

@@ -46,7 +46,7 @@ def line(quantity: Fraction | int, rate: str) -> BillingLine:
 
 
 def test_a_daily_line_says_everything() -> None:
-    """A line stands at midnight UTC and carries quantity, unit, rate, cost, currency and resource."""
+    """A line is at midnight UTC and carries quantity, unit, rate, cost, currency and resource."""
     found = line(72, "0.50")
     assert (found.timestamp, found.granularity, found.currency) == (datetime(2026, 11, 10, tzinfo=UTC), "daily", "EUR")
     assert (found.resource_id, found.resource_type, found.resource_name) == (
@@ -94,7 +94,7 @@ def test_a_cost_beyond_reason_is_refused() -> None:
     rate=st.decimals(min_value=0, max_value=1000, places=12, allow_nan=False, allow_infinity=False),
 )
 def test_hourly_lines_add_up_to_the_daily_one(quantity: Fraction, rate: Decimal) -> None:
-    """Whatever the amount, the 24 hours sum to the day, and no two of them differ by more than one unit."""
+    """For any amount, the 24 hours sum to the day, and no two of them differ by more than one unit."""
     charged = Charge("KAFKA", "THING", quantity, "GiB", rate)
     (daily,) = billing_lines(charged, DAILY, DAY)
     hourly = billing_lines(charged, HOURLY, DAY)
@@ -126,7 +126,7 @@ def test_no_reading_is_no_zero() -> None:
 
 
 def test_a_day_seen_in_part_says_so() -> None:
-    """The description tells how much of the day was seen, and is empty where it was all of it."""
+    """The description says how much of the day was measured, and is empty for a complete day."""
     assert coverage(Reading(Fraction(1), 21, 24)) == "measured at 21 of 24 steps"
     assert coverage(Reading(Fraction(1), 24, 24)) is None
 
@@ -154,7 +154,7 @@ def test_a_bad_day_is_its_own_error() -> None:
 
 
 def test_an_unreachable_source_fails_the_gathering() -> None:
-    """Nobody answered: that is not a matter of single days."""
+    """The source did not respond: the failure is not one of single days."""
 
     def charges(day: date) -> list[Charge]:
         raise SourceUnavailable("connection refused", source="metrics")

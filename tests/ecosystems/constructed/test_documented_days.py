@@ -92,7 +92,7 @@ def assert_as_documented(ran: Ran, example: Example) -> None:
 
 @pytest.mark.usefixtures("process")
 def test_the_day_of_a_cluster(tmp_path: Path) -> None:
-    """A self-managed cluster: compute, storage with replicas, traffic in and out, and who pays it."""
+    """A self-managed cluster: compute, storage with replicas, traffic in and out, and the identities that pay."""
     example = Example("Self-managed Kafka")
     seen = Scrapes(FIRST, TODAY)
     for counter, topic, principal, rate in example.inputs:
@@ -144,8 +144,8 @@ cost_types:
 
 @pytest.mark.usefixtures("process")
 def test_runs_repeat_and_hours_add_up(tmp_path: Path) -> None:
-    """A day that was not scraped has no bill and is named. Run again, nothing is calculated anew. In hours, the same
-    money stands in 24 times as many lines."""
+    """A day that was not scraped has no bill and is named. A second run calculates nothing again. In hours, the same
+    money has 24 times as many lines."""
     silent = (DAY - FIRST - timedelta(days=1)) // timedelta(minutes=1)
 
     def scraped(value: Value) -> Value:

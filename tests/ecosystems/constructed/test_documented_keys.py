@@ -53,7 +53,7 @@ def test_the_keys_of_generic_metrics() -> None:
 
 
 def test_the_presets() -> None:
-    """The table of presets names what the code asks for."""
+    """The table of presets has the names in the code."""
     rows = re.findall(
         r"^\| `(bytes_in|bytes_out|log_size|quota_in|quota_out)` \| `([^`]+)` \| `([^`]+)` \|$", PAGE, re.M
     )

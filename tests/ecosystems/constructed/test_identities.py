@@ -1,4 +1,4 @@
-"""Who pays where there is no directory to ask."""
+"""Identities without a directory."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_every_type_of_identity_pays() -> None:
 
 @pytest.mark.usefixtures("process")
 def test_who_was_seen_lately() -> None:
-    """Everybody whom the query named within the window is found, also who is gone by now; others are not."""
+    """All identities that the query named within the window are found, past ones included; others are not."""
     seen = Scrapes(TODAY - timedelta(days=1), TODAY)
     minute = (NOW - seen.start) // timedelta(minutes=1)
     spans = {"here": (minute - 200, minute), "gone": (minute - 50, minute - 30), "long_gone": (0, minute - 300)}

@@ -77,7 +77,8 @@ def hourly(prometheus: RealPrometheus) -> Iterator[Meter]:
 
 
 def test_a_gauge_is_averaged_over_the_day(hourly: Meter) -> None:
-    """Half a day at 100 and half at 160, beside ten that stay: 140 on average, all steps seen."""
+    """The average of half a day at 100 and half at 160, with a constant 10 of another series, is 140; all steps are
+    measured."""
     reading = hourly.mean("size", DAY)
     assert reading is not None
     assert (reading.value, reading.steps, reading.expected) == (Fraction(140), 24, 24)
@@ -184,7 +185,7 @@ def test_values_that_do_not_count_are_dropped_and_counted(hourly: Meter) -> None
 
 
 def test_presence_counts_steps(hourly: Meter) -> None:
-    """An identity was there at as many steps as the query named it, whatever the value."""
+    """An identity was present at as many steps as the query named it, with any value."""
     assert hourly.presence("sent_total", "who", DAY).values == {
         "steady": Decimal(24),
         "restarted": Decimal(24),
@@ -213,7 +214,7 @@ def test_a_question_that_is_too_large_is_asked_in_pieces(limit: int) -> None:
 
 @pytest.mark.usefixtures("process")
 def test_a_source_that_refuses_everything_is_an_error() -> None:
-    """When even one step is too large there is no answer, and no endless asking."""
+    """When even one step is too large, the query fails instead of being repeated endlessly."""
     with (
         RealPrometheus(scrapes().text(), arguments=("--query.max-samples=1",)) as server,
         meter(server.url) as opened,

@@ -108,7 +108,7 @@ def test_settings_of_another_ecosystem_are_refused(context: TenantContext) -> No
 
 
 def test_there_is_no_billing_api() -> None:
-    """The core is told that costs are constructed and that everybody who is named pays."""
+    """The capabilities say that costs are constructed and that all listed identities pay."""
     assert MACHINES.capabilities.constructs_costs
     assert any("principal" in tier for tier in MACHINES.capabilities.payer_tiers)
 
@@ -155,7 +155,7 @@ MEASURED_DAY = date(2026, 11, 10)
 
 
 def rows(**measures: Shares) -> list[tuple[str, str, str, Decimal]]:
-    """What comes out, without the date."""
+    """Return the rows without the date."""
     table = measured_usage(MEASURED_DAY, "kafka-prod", measures).table
     assert table.schema.equals(USAGE)
     return [(row["measure"], row["resource_id"], row["subject"], row["value"]) for row in table.to_pylist()]
@@ -172,7 +172,7 @@ def test_each_measure_by_identity() -> None:
 
 
 def test_what_belongs_to_nobody_keeps_its_weight() -> None:
-    """Beside series that name somebody, those that do not are nobody's, not their neighbours'."""
+    """Among series with an identity, usage of those without one is unowned and keeps its weight."""
     found = rows(bytes_in=Shares({"alice": Decimal(3), "": Decimal(4), "UNALLOCATED": Decimal(1)}))
     assert [(subject, value) for _, _, subject, value in found] == [
         ("UNALLOCATED", Decimal(5)),
@@ -181,7 +181,7 @@ def test_what_belongs_to_nobody_keeps_its_weight() -> None:
 
 
 def test_a_metric_that_names_nobody_measured_nothing() -> None:
-    """Without a single label value there is no usage at all: the cost goes down the chain instead of to nobody."""
+    """Without a single label value there is no usage at all: the cost goes down the chain instead of to UNALLOCATED."""
     assert rows(bytes_in=Shares({"": Decimal(4)})) == []
 
 

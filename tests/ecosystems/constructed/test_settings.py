@@ -79,7 +79,7 @@ def test_identity_sources_that_cannot_work(keys: dict[str, Any], message: str) -
 
 
 def test_teams() -> None:
-    """Whoever has no team belongs to the default one."""
+    """An identity without a team belongs to the default one."""
     source = IdentitySource.model_validate({"principal_to_team": {"alice": "payments"}, "default_team": "platform"})
     assert (source.team_of("alice"), source.team_of("bob")) == ("payments", "platform")
 

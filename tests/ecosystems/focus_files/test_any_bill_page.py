@@ -89,7 +89,7 @@ def run_settings(folder: Path, text: str, *, is_whole: bool = True) -> Iterator[
 
 
 def shares(ran: Ran) -> dict[tuple[str, str], Decimal]:
-    """What each identity pays of each product type on the day."""
+    """Return what each identity pays of each product type on the day."""
     found: dict[tuple[str, str], Decimal] = {}
     for each in ran.chargebacks(DAY):
         key = each["product_type"], each["identity_id"]

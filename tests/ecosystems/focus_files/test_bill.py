@@ -1,4 +1,4 @@
-"""Billing lines from rows in FOCUS: exact, whatever the files look like."""
+"""Billing lines from rows in FOCUS: exact, for all forms of the files."""
 
 from __future__ import annotations
 
@@ -358,7 +358,7 @@ def test_samples_of_each_version(context: TenantContext, tmp_path: Path, version
 
 
 def test_a_newer_version_than_expected(context: TenantContext, tmp_path: Path) -> None:
-    """The error names the file and the column that tells."""
+    """The error names the file and the column that shows it."""
     write_csv(tmp_path / "a.csv", [SAMPLE_1_0])
     write_csv(tmp_path / "b.csv", [SAMPLE_1_2])
     with pytest.raises(

@@ -51,8 +51,8 @@ def test_the_inventory(context: TenantContext, tmp_path: Path) -> None:
 
 
 def test_the_cluster_lists_its_parts(context: TenantContext, tmp_path: Path) -> None:
-    """With its admin API the cluster has brokers and topics; without an answer they stay as they were known. As an
-    additional bill nothing is asked."""
+    """With its admin API the cluster has brokers and topics; without a response the known ones are kept. For an
+    additional bill the cluster is not queried."""
     cluster = MockCluster("orders", "payments")
     settings = settings_for(tmp_path / "missing")
 

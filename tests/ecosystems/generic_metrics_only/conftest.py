@@ -1,4 +1,4 @@
-"""A database server with two databases, and somebody who gathers from its metrics."""
+"""A database server with two databases, and a gatherer for its metrics."""
 
 from __future__ import annotations
 
@@ -86,5 +86,5 @@ def settings_for(url: str | None, **more: Any) -> GenericMetricsSettings:
 
 
 def gatherer(context: TenantContext, url: str | None, **more: Any) -> AbstractContextManager[ConstructedGatherer]:
-    """Somebody who gathers."""
+    """Return a gatherer."""
     return ecosystem.open(context, settings_for(url, **more))

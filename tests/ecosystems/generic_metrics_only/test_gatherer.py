@@ -34,7 +34,7 @@ def test_the_inventory(context: TenantContext, prometheus: RealPrometheus) -> No
 
 
 def test_static_identities_need_no_metrics(context: TenantContext) -> None:
-    """Whom the configuration names is listed without asking anybody."""
+    """Configured identities are listed without a query."""
     url = f"http://127.0.0.1:{closed_port()}"
     with gatherer(context, url, identity_source=STATIC) as opened:
         found = opened.inventory()
@@ -63,7 +63,8 @@ def test_no_topics(context: TenantContext) -> None:
 
 
 def test_check(context: TenantContext, prometheus: RealPrometheus) -> None:
-    """Every query is tried once; a range that differs from the step, and a discovery that finds nobody, are told."""
+    """Every query is tried once; a range that differs from the step, and a discovery without identities, are
+    reported."""
     with gatherer(context, prometheus.url) as opened:
         right = list(opened.check())
     assert [finding.subject for finding in right] == [

@@ -81,7 +81,8 @@ def test_a_day_without_samples_is_its_error(context: TenantContext, prometheus: 
 
 
 def test_usage_and_presence(context: TenantContext, prometheus: RealPrometheus) -> None:
-    """Usage is summed per label value, what has none is nobody's; who came at noon was there for twelve steps."""
+    """Usage is summed per label value, and is unowned without one; an identity that came at noon was present for twelve
+    steps."""
     assert usage(context, prometheus) == {
         ("pg_network", "UNALLOCATED"): Decimal(1440 * 2**20),
         ("pg_network", "shop"): Decimal(3 * 1440 * 2**20),

@@ -12,7 +12,7 @@ from tests.ecosystems.generic_metrics_only.conftest import NETWORK, SERVER, STAT
 
 
 def refused(**more: Any) -> str:
-    """What is said of settings that cannot be used."""
+    """Return the error for invalid settings."""
     with pytest.raises(ValidationError) as caught:
         settings_for(more.pop("url", "http://p"), **more)
     return str(caught.value)

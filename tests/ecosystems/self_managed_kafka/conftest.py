@@ -1,4 +1,4 @@
-"""A cluster of two brokers that is scraped every minute, and somebody who gathers from its metrics."""
+"""A cluster of two brokers that is scraped every minute, and a gatherer for its metrics."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def until_now(value: Value) -> Value:
 
 
 def scrapes() -> Scrapes:
-    """What the exporter with ``kafka-2_0_0.yml`` gives, plus a principal, in megabytes a minute; beside it a cluster
-    that has nothing to do with ours, and one whose exporter follows the other rule file and knows quotas."""
+    """Return the series of the exporter with ``kafka-2_0_0.yml``, plus a principal, in megabytes a minute, together
+    with those of an unrelated cluster, and of one whose exporter uses the other rule file and has quotas."""
     seen = Scrapes(FIRST, TODAY)
     ours = {"job": "kafka-prod"}
     for name, principal, rate in ((IN, "alice", 3), (IN, "bob", 1), (OUT, "carol", 2)):
@@ -94,5 +94,5 @@ def settings_for(url: str, **more: Any) -> SelfManagedKafkaSettings:
 
 
 def gatherer(context: TenantContext, url: str, **more: Any) -> AbstractContextManager[ConstructedGatherer]:
-    """Somebody who gathers."""
+    """Return a gatherer."""
     return ecosystem.open(context, settings_for(url, **more))

@@ -1,4 +1,4 @@
-"""The queries that ask a cluster's metrics."""
+"""The queries for a cluster's metrics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_traffic_leaves_the_sum_of_all_topics_out() -> None:
 
 
 def test_a_matcher_on_the_topic_is_the_users_own_decision() -> None:
-    """Whoever says which topics count is not corrected."""
+    """A query with its own matcher on the topic is left unchanged."""
     own = metrics(metric_names={"bytes_in": 'bytes_in{topic=""}'})
     assert own.traffic("bytes_in") == 'bytes_in{topic=""}'
     renamed = metrics(metric_names={"bytes_in": "bytes_in"}, label_names={"topic": "t"})
@@ -44,7 +44,7 @@ def test_principals_by_quota() -> None:
 
 
 def test_the_built_in_discovery() -> None:
-    """Whoever wrote or read is a principal."""
+    """Every principal that wrote or read is found."""
     assert metrics(metric_names={}).principals("1h") == (
         'group by (principal) (last_over_time(kafka_server_brokertopicmetrics_bytesin_total{principal!=""}[1h])'
         ' or last_over_time(kafka_server_brokertopicmetrics_bytesout_total{principal!=""}[1h]))'

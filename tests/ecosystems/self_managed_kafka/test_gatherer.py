@@ -123,7 +123,7 @@ def test_a_region_has_its_rates(client: PrometheusClient) -> None:
 
 
 def findings(context: TenantContext, url: str, **more: Any) -> dict[str, tuple[bool, str]]:
-    """Whether each thing works, and what was seen."""
+    """Return whether each check succeeds, and its detail."""
     with gatherer(context, url, **more) as opened:
         return {finding.subject: (finding.ok, finding.detail) for finding in opened.check()}
 
@@ -181,7 +181,7 @@ def test_a_source_that_is_away(context: TenantContext) -> None:
 
 
 def listed(context: TenantContext, prometheus: RealPrometheus, **more: Any) -> ListedInventory:
-    """What is listed now."""
+    """Return the present listing."""
     with gatherer(context, prometheus.url, **more) as opened:
         return opened.inventory()
 
@@ -246,7 +246,7 @@ def test_static_and_discovered_identities(context: TenantContext, prometheus: Re
 
 
 def test_the_connection_takes_every_key() -> None:
-    """What is configured reaches the library, secrets included; files are found beside the configuration."""
+    """All settings reach the library, secrets included; paths of files start at the configuration."""
     source = ResourceSource.model_validate(
         {
             "source": "admin_api",
@@ -288,12 +288,12 @@ def chain(product_type: str) -> str:
 
 
 def test_compute_and_storage_are_shared_evenly() -> None:
-    """What the cluster costs by being there falls on those who use it."""
+    """Costs of the cluster's existence are charged to those who use it."""
     assert chain("SELF_KAFKA_COMPUTE") == chain("SELF_KAFKA_STORAGE") == EVEN
 
 
 def test_traffic_follows_usage() -> None:
-    """What came in is split by who wrote it, what went out by who read it, and evenly where nobody knows."""
+    """Incoming traffic is split by who wrote it, outgoing by who read it, and evenly without measurements."""
     assert chain("SELF_KAFKA_NETWORK_INGRESS") == f"usage(bytes_in), {EVEN}"
     assert chain("SELF_KAFKA_NETWORK_EGRESS") == f"usage(bytes_out), {EVEN}"
 
@@ -340,7 +340,7 @@ def usage(context: TenantContext, prometheus: RealPrometheus, **more: Any) -> di
 
 
 def test_bytes_of_each_principal(context: TenantContext, prometheus: RealPrometheus) -> None:
-    """Each principal has what it wrote and read; what was read by nobody in particular is nobody's."""
+    """Each principal has the bytes that it wrote and read; bytes read without a principal are unowned."""
     assert usage(context, prometheus) == {
         ("bytes_in", "alice"): Decimal(3 * A_DAY),
         ("bytes_in", "bob"): Decimal(A_DAY),
@@ -361,7 +361,7 @@ def test_bytes_of_each_kind(context: TenantContext, prometheus: RealPrometheus) 
 
 
 def test_rates_of_quotas_become_bytes(context: TenantContext, prometheus: RealPrometheus) -> None:
-    """Five bytes a second are 432,000 a day; who only has a rate of zero has a row of zero."""
+    """Five bytes a second are 432,000 a day; a principal with nothing but a rate of zero has a row of zero."""
     assert usage(context, prometheus, metric_names=QUOTAS) == {
         ("bytes_in", "dora"): Decimal(5 * 86_400),
         ("bytes_in", "emil"): Decimal(15 * 86_400),
@@ -371,7 +371,7 @@ def test_rates_of_quotas_become_bytes(context: TenantContext, prometheus: RealPr
 
 
 def test_counters_that_name_nobody(context: TenantContext, prometheus: RealPrometheus) -> None:
-    """The rule files give byte counters no principal: then there is no usage, rather than usage of nobody."""
+    """The rule files give byte counters no principal: then there is no usage, rather than unowned usage."""
     plain = QUOTAS | {"principals": "counters"}
     assert usage(context, prometheus, metric_names=plain) == {}
 
@@ -384,8 +384,8 @@ def test_a_discovery_query_makes_active(context: TenantContext, prometheus: Real
 
 
 def test_a_policy_may_ask_for_presence(context: TenantContext, prometheus: RealPrometheus) -> None:
-    """Without a query of the tenant's own the built-in one tells who was there; what no policy asks for is not
-    measured."""
+    """Without a query in the configuration, the built-in one measures presence; measures that no policy uses are not
+    queried."""
     presence = {"portions": [{"share": "1", "try": ["usage(presence)"]}]}
     types = ("COMPUTE", "STORAGE", "NETWORK_INGRESS", "NETWORK_EGRESS")
     found = usage(context, prometheus, allocation_policies={f"SELF_KAFKA_{name}": presence for name in types})

@@ -21,7 +21,7 @@ ADMIN = {"source": "admin_api", "bootstrap_servers": "k1:9092"}
 
 
 def refused(model: type[Any], keys: dict[str, Any]) -> str:
-    """What is said of keys that cannot be used."""
+    """Return the error for invalid keys."""
     with pytest.raises(ValidationError) as caught:
         model.model_validate(keys)
     return str(caught.value)
@@ -36,7 +36,7 @@ def test_a_region_replaces_single_rates() -> None:
 
 
 def test_rates_are_required_and_exact() -> None:
-    """Nobody is billed by a rate that nobody set, and none passes through a float."""
+    """Rates have no defaults, and never become floats."""
     assert "compute_hourly_rate" in refused(CostModel, {})
     assert "quote the number" in refused(CostModel, {**RATES, "compute_hourly_rate": 0.5})
 

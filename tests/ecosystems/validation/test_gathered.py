@@ -1,4 +1,4 @@
-"""What a plugin returns that is not as the contract asks is an error of its line, of its day or of the whole answer."""
+"""A result of a plugin that breaks the contract is an error of its line, of its day or of the whole result."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ WRONG_LINES = [
 
 @pytest.mark.parametrize(("wrong", "expected"), WRONG_LINES, ids=lambda each: str(each)[:50])
 def test_a_wrong_line_is_the_error_of_its_day(ask: Callable[..., Any], wrong: dict[str, Any], expected: str) -> None:
-    """The error names the plugin, the method, the line and the field; the other days are as they were answered."""
+    """The error names the plugin, the method, the line and the field; the other days are as the plugin returned
+    them."""
     days = ask(bill, on_billing=one_wrong_line(**wrong))
     (error,) = [gathered.error for gathered in days.values() if gathered.error is not None]
     assert error == days[SECOND].error
@@ -65,7 +66,7 @@ def test_a_wrong_line_is_the_error_of_its_day(ask: Callable[..., Any], wrong: di
     assert [len(gathered.lines) for gathered in days.values()] == [2, 0, 2]
 
 
-#: Of which tests make what no type checker lets pass.
+#: Untyped, so that tests can make wrong days that no type checker accepts.
 A_DAY: Any = GatheredDay
 
 
@@ -91,7 +92,7 @@ def test_a_wrong_day_is_an_error_of_its_own(
 
 
 def test_a_day_that_is_answered_twice_is_an_error(ask: Callable[..., Any]) -> None:
-    """The second answer, an empty one too, is no answer: it says that the first is not to be trusted."""
+    """A second result for a day, even an empty one, shows that the first cannot be trusted."""
 
     def answer(days: DayRange) -> Iterator[GatheredDay]:
         for day in days:
@@ -134,7 +135,7 @@ def test_an_answer_of_no_day_is_an_error_of_the_bill(
 
 
 def test_an_answer_of_no_day_may_be_the_missing_one(ask: Callable[..., Any]) -> None:
-    """A day that is missing says what was answered instead."""
+    """The error for a missing day says what was returned instead."""
     answers = [GatheredDay(DAY), None, GatheredDay(DAY + 2 * ONE_DAY)]
     given: list[GatheredDay] = []
     with pytest.raises(PluginError):
@@ -303,7 +304,7 @@ WRONG_PLUGINS = [
 
 @pytest.mark.parametrize(("parts", "expected"), WRONG_PLUGINS)
 def test_a_wrong_plugin_is_refused_at_once(parts: dict[str, Any], expected: str) -> None:
-    """What can be seen without asking anything is an error when the plugin is found."""
+    """Faults that are visible without calling the plugin are errors at discovery."""
     plugin = Tiny()
     for name, value in parts.items():
         setattr(plugin, name, value)

@@ -141,7 +141,7 @@ def test_rows_that_move_in_both_directions(previewing: Any) -> None:
 
 
 def test_rules_with_the_same_sum_keep_their_order(previewing: Any) -> None:
-    """Whatever the order in which the sums are read, rules with one sum come by value, and as in the document."""
+    """Rules with the same sum are ordered by value, then as in the document, in whichever order the sums are read."""
     bill = [
         in_table(BillRow(DAYS[0], f"sa-{number}", "lkc-1", None, None, "KAFKA_STORAGE", "KAFKA", 10**12))
         for number in range(9)

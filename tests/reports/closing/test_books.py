@@ -146,7 +146,7 @@ def test_tags_of_a_closed_month_move_later(tenant: Months) -> None:
 
 
 def test_months_are_closed_in_order_and_reopened_from_the_end(tenant: Months) -> None:
-    """Whatever else is asked for is refused, and says what to do first."""
+    """Any other order is refused, with what to do first."""
     tenant.close(AUGUST)
     with pytest.raises(PeriodRefused, match=r"close 2026-09 first"):
         tenant.close(OCTOBER)

@@ -46,7 +46,7 @@ def rows(text: str) -> list[dict[str, str]]:
 
 
 def sums(found: list[FocusInvoiceDetail], status: str) -> dict[str, Decimal]:
-    """What the statements of a status come to, by their numbers."""
+    """Return the sums of the statements of a status, by their numbers."""
     added: dict[str, Decimal] = {}
     for each in found:
         if each.invoice_issue_status == status:

@@ -1,4 +1,4 @@
-"""Explanations as they are shown: amounts that follow from the answer alone, and sentences."""
+"""Explanations as they are shown: amounts that follow from the response alone, and sentences."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ GB = 10**9
     ],
 )
 def test_sentences(day: Evidence, identity_id: str, portion: int | None, expected: str) -> None:
-    """Each way of splitting has a sentence with rounded amounts, for people who do not know the service."""
+    """Each way of splitting has a sentence with rounded amounts, for readers who do not know the service."""
     assert sentence(explanation(day, identity_id, portion), NAMES, "USD") == expected
 
 
@@ -194,7 +194,8 @@ def test_the_sentence_of_a_proportional_line() -> None:
 
 
 def test_without_evidence_nothing_is_guessed() -> None:
-    """The stored amount is told, and why it cannot be explained; all parts of the calculation are null."""
+    """The explanation has the stored amount and the reason why it cannot be explained; all parts of the calculation are
+    null."""
     found = explanation(evidence("lkc-1 BASE 6", "", "lkc-1 active sa-1"), "sa-1")
     lost = replace(found, portion=None, missing="the measured usage of that day cannot be read", is_same=None)
     shown = explained_charge(lost, NAMES, "USD")

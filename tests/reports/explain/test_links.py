@@ -10,7 +10,7 @@ INSTANT = datetime(2026, 2, 1, 12, tzinfo=UTC)
 
 
 def test_from_rows() -> None:
-    """The key of the row, and the instant as of which the list was asked."""
+    """The link has the key of the row, and the instant as of which the list was read."""
     row = {
         "timestamp": "2026-01-31T05:00:00Z",
         "identity_id": "User:a&b",

@@ -1,4 +1,4 @@
-"""Sentences of explanations that could not be calculated; those of all methods are tested with their answers."""
+"""Sentences of explanations that could not be calculated; those of all methods are tested with their responses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from chargeback.reports.wording import DisplayNames
 
 
 def test_without_evidence() -> None:
-    """What is stored is told, with the reason why no more can be."""
+    """The sentence has the stored amount, and the reason why it is not explained."""
     key = ExplainKey(date(2026, 11, 4), "1f", "sa-1")
     siblings = Siblings(0, Decimal(0), equals_line=None)
     found = Explanation(

@@ -1,4 +1,4 @@
-"""Explanations of topic rows as they are shown: amounts that follow from the answer alone, and sentences."""
+"""Explanations of topic rows as they are shown: amounts that follow from the response alone, and sentences."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ GB = 10**9
     ],
 )
 def test_sentences(line: str, measured: str, topic: str, expected: str) -> None:
-    """Each way of attributing a line has a sentence, for people who do not know the service."""
+    """Each way of attributing a line has a sentence, for readers who do not know the service."""
     billed = bill(line)
     method = {"WRITE": "topic_bytes_in"}
     plan = PLAN if "WRITE" not in line else _renamed(method)

@@ -1,4 +1,4 @@
-"""What callers who see some rows only are told of a line: their own rows, and all others together."""
+"""Explanations of a line for callers with a scope: their own rows, and all others together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Costs from elsewhere stand beside those stored here; both sides keep their sums."""
+"""External costs are compared with the stored ones; both sides keep their sums."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of costs are read exactly, and mistakes are told with their line and column."""
+"""Files of costs are read exactly, and mistakes are reported with their line and column."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HEAD = "Day,Resource,Type,Amount,Note\n"
 
 
 def mistakes(text: str, mapping: CostMapping = MAPPING, currency: str = "USD") -> list[str]:
-    """What is wrong with a file."""
+    """Return the mistakes in a file."""
     with pytest.raises(CostFileError) as caught:
         read_costs(text, mapping, currency)
     return [str(mistake) for mistake in caught.value.mistakes]
@@ -136,7 +136,7 @@ def test_signs_and_codes_of_currencies(amount: str, currency: str, is_read: bool
 
 
 def test_a_column_with_the_currency() -> None:
-    """Every line must have the tenant's; it also says which of several currencies a sign stands for."""
+    """Every line must have the tenant's currency, which also decides which of several currencies a sign means."""
     mapping = CostMapping.model_validate({"columns": COLUMNS | {"currency": "Note"}})
     (cost,) = read_costs(f"{HEAD}2026-01-31,lkc-1,T,$5.00,cad\n", mapping, "CAD")
     assert cost.amount == 5
@@ -168,6 +168,6 @@ def test_the_period() -> None:
 
 @pytest.mark.parametrize("form", ["%m/%Y", "", "%Q", "%d.%m", "%H:%M"])
 def test_forms_of_days_that_are_refused(form: str) -> None:
-    """A form that does not tell the day."""
+    """A form without day, month or year is refused."""
     with pytest.raises(ValidationError, match="should have day, month and year"):
         CostMapping.model_validate({"columns": COLUMNS, "date_format": form})

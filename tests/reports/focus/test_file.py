@@ -55,7 +55,7 @@ def edges(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TenantStore]:
 
 
 def read(store: TenantStore, layout: FocusLayout, days: DayRange = MONTHS, calculated: Any = DAYS[:3]) -> FocusData:
-    """What is said of a bill."""
+    """Return the FOCUS data of a bill."""
     with focus_source(store) as source:
         return read_focus(source, layout, days, [day for day in calculated if day in days])
 
@@ -70,7 +70,7 @@ def row_of(data: FocusData, product: str, **values: Any) -> dict[str, Any]:
 
 @LAYOUTS
 def test_special_lines(edges: TenantStore, layout: FocusLayout) -> None:
-    """Whatever a line is like, its rows are complete, and sum to it."""
+    """The rows of each special line are complete, and sum to it."""
     check_focus(read(edges, layout))
 
 
@@ -155,7 +155,7 @@ def test_months(edges: TenantStore) -> None:
 
 
 def test_some_columns(edges: TenantStore) -> None:
-    """Only the columns that are asked for, in their order; an unknown one is an error that names the others."""
+    """The file has the requested columns in their order; an unknown one is an error that names the others."""
     with focus_source(edges) as source:
         data = read_focus(source, FocusLayout(columns=("x_LineId", "BilledCost")), MONTHS, DAYS[:3])
         with pytest.raises(ValueError, match=r"FOCUS 1.2 has no column HostProviderName; it has BilledCost, .*"):

@@ -1,4 +1,4 @@
-"""What was posted, in FOCUS: files of closed months stay as they were, and corrections are rows of the open month."""
+"""Posted amounts in FOCUS: files of closed months stay as they were, and corrections are rows of the open month."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def tenant(tmp_path: Path) -> Iterator[Months]:
 
 
 def rows(tenant: Months, period: AccountingPeriod, layout: FocusLayout | None = None) -> list[Row]:
-    """What was posted to a month, in FOCUS."""
+    """Return the posted rows of a month, in FOCUS."""
     with tenant.books() as reader:
         source = FocusSource(reader, tenant.store.control, FocusTenant("acme", "acme-id", PROFILE))
         found = focus_batches(source, layout or FocusLayout(), period.days)
@@ -52,7 +52,7 @@ def file(tenant: Months, period: AccountingPeriod, profile: FocusProfile = PROFI
 
 
 def corrections(found: list[Row]) -> list[tuple[Any, ...]]:
-    """Of which day and identity the corrections are, and how much each is."""
+    """Return day, identity and amount of the corrections."""
     return [
         (row["ChargePeriodStart"].date(), row["x_AllocatedResourceId"], row["BilledCost"].normalize())
         for row in found

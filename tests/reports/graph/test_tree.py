@@ -1,4 +1,4 @@
-"""The graph of an organisation: a tree whose costs add up, whatever is in what."""
+"""The graph of an organisation: a tree whose costs add up, for any containment."""
 
 from __future__ import annotations
 

@@ -201,7 +201,7 @@ def test_topics_are_not_filtered_by_what_they_do_not_have(reader: TenantReader, 
 
 
 def test_names(reader: TenantReader, tenant: TenantView) -> None:
-    """Resources and identities have their names and types beside their ids."""
+    """Resources and identities have names and types in addition to their ids."""
     view = graph(reader, tenant, "identities")
     nodes = list(view.focus.below())
     names = identity_names(tenant, nodes)

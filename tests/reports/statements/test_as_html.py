@@ -229,8 +229,8 @@ def booked() -> Statements:
 
 
 def test_a_booked_month_has_all_that_adds_up_to_it() -> None:
-    """What was learned of earlier months and what was added by hand are lines with their reasons; the page says that it
-    does not change, and who issues it."""
+    """Corrections of earlier months and adjustments are lines with their reasons; the page says that it does not
+    change, and who issues it."""
     found = booked()
     page = statement_html(found, found.items[0])
     for text in (

@@ -37,7 +37,7 @@ def test_a_zip_file_has_all_files_in_their_order() -> None:
 
 
 def test_a_zip_file_is_sent_while_it_is_made() -> None:
-    """Each piece is one file with its header, made when it is asked for; the last one is the list of all."""
+    """Each piece is one file with its header, made when it is read; the last one is the list of all."""
     found = month()
     sizes = [len(content) for _, content in files_of(found, ["html"])]
     pieces = [len(piece) for piece in zipped_statements(found, ["html"])]

@@ -1,4 +1,4 @@
-"""What a statement says of the days that it is made of, over real runs of the pipeline."""
+"""Statements describe the days that they are made from, over real runs of the pipeline."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_renamed_value_supersedes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_bill_that_is_not_calculated_is_pending(tmp_path: Path) -> None:
-    """It is named beside the tie-out, and what statements have of its former bill is no difference."""
+    """It is named next to the tie-out; the former bill in the statements makes no difference."""
     with Laboratory(tmp_path) as laboratory:
         laboratory.sources.lines[DAY] = [line("100")]
         laboratory.run()

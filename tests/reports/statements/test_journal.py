@@ -110,7 +110,7 @@ JOURNAL = journal_of(statements([Decimal("10.50"), Decimal(-3)]), PROFILE)
 
 
 def written(source: str, form: str) -> str:
-    """What a template writes."""
+    """Return the output of a template."""
     return journal_by_template(JOURNAL, JournalTemplate("sap", form, source)).decode()
 
 

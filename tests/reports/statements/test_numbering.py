@@ -1,4 +1,4 @@
-"""Numbers of statements tell them apart, and can be names of files."""
+"""Numbers of statements are distinct, and can be names of files."""
 
 from __future__ import annotations
 

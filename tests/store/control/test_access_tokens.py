@@ -30,7 +30,7 @@ def create(database: ControlDatabase, write: TokenWrite = READ, tenant: str = "a
 
 
 def find(database: ControlDatabase, token: str) -> AccessToken | None:
-    """What is stored of a token."""
+    """Return the stored data of a token."""
     with database.read() as connection:
         return store.find_token(connection, token)
 

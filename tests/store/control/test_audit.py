@@ -1,4 +1,4 @@
-"""What was changed is in the audit log, with the values before and after, in the same transaction."""
+"""Changes are in the audit log, with the values before and after, in the same transaction."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def entries(database: ControlDatabase, wanted: AuditFilter = ALL) -> list[Any]:
 
 
 def replayed(log: list[Any], prefix: str) -> dict[str, Any]:
-    """What is there after all changes in a log, from the oldest on; each fits what was there before."""
+    """Return the state after all changes in a log, from the oldest on, each of which must fit the state before it."""
     state: dict[str, Any] = {}
     for entry in reversed(log):
         if entry["what"].startswith(prefix):
@@ -49,7 +49,7 @@ def replayed(log: list[Any], prefix: str) -> dict[str, Any]:
 
 
 def replayed_tags(log: list[Any]) -> list[tuple[str, DatedValue]]:
-    """The same for tags, of which a target may have several with dates."""
+    """Return the same for tags; a target may have several, with dates."""
     state: list[tuple[str, DatedValue]] = []
     for entry in reversed(log):
         if entry["what"].startswith("tag."):

@@ -70,7 +70,7 @@ def test_categories_as_of_an_instant(database: ControlDatabase) -> None:
 
 
 def test_a_clock_that_is_set_back(database: ControlDatabase) -> None:
-    """The versions stay in the order of time, and what was answered as of an earlier instant does not change."""
+    """The versions stay in the order of time, and responses as of an earlier instant do not change."""
     with database.write() as connection:
         write(connection, "1", None, NOW)
         at = write(connection, "2", 1, NOW - timedelta(hours=1)).at
@@ -93,7 +93,8 @@ def test_a_clock_that_is_set_back(database: ControlDatabase) -> None:
 def test_someone_was_faster(
     database: ControlDatabase, versions: list[str | None], expected: int | None, message: str
 ) -> None:
-    """What was to be replaced must be there still; the error names who changed it, and nothing is written."""
+    """A change of a version that was replaced meanwhile is refused with the name of the editor, and nothing is
+    written."""
     with database.write() as connection:
         for number, document in enumerate(versions):
             write(connection, document, number or None, reason=f"CHG-{number + 1}")
@@ -108,7 +109,7 @@ def test_someone_was_faster(
 
 
 def test_of_many_editors_one_wins(database: ControlDatabase) -> None:
-    """All replace the version that they have seen: one does, the others are told."""
+    """All replace the version that they have seen: one succeeds, the others get an error."""
     with database.write() as connection:
         write(connection, "{}", None)
 

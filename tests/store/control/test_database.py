@@ -211,7 +211,7 @@ def test_several_databases_may_be_migrated_by_threads_of_one_process(tmp_path: P
 
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[PostgresServer]:
-    """A PostgreSQL that may be stopped; whoever stops it starts it again."""
+    """A PostgreSQL that tests may stop, and then must start again."""
     with own_postgres_server() as server:
         yield server
 
@@ -233,7 +233,7 @@ def test_a_server_that_is_started_again_is_waited_for(postgres: PostgresServer) 
 
 @pytest.mark.usefixtures("process")
 def test_patience_ends_with_the_process_and_is_not_had_twice(postgres: PostgresServer) -> None:
-    """Whoever is asked to stop does not wait, and whoever waited in vain does not wait again."""
+    """A process that is asked to stop does not wait, and one that has waited in vain does not wait again."""
     stop = threading.Event()
     postgres.stop("fast")
     try:
@@ -258,7 +258,7 @@ def test_the_kernel_gives_up_a_server_that_vanished(postgres: PostgresServer) ->
 
 
 def test_a_durable_transaction_waits_for_the_disk(tmp_path: Path) -> None:
-    """What somebody is told is done is forced to the disk; what a run does again is not waited for."""
+    """A confirmed transaction is forced to the disk; one that a run repeats is not."""
     with ControlDatabase(f"sqlite:///{tmp_path / 'x.db'}") as database:
         database.upgrade()
         for durable, level in ((True, 2), (False, 1), (True, 2)):
@@ -270,7 +270,7 @@ def test_a_durable_transaction_waits_for_the_disk(tmp_path: Path) -> None:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A migrated database that nobody has open."""
+    """Return a migrated database without open connections."""
     with control_database("sqlite", tmp_path):
         return tmp_path / "control.db"
 
@@ -295,7 +295,7 @@ def write(path: Path) -> ControlDatabase:
 
 
 def test_everything_is_read_and_nothing_written(path: Path) -> None:
-    """What was committed is there, and no file appears beside it."""
+    """Committed rows are there, and no other file appears."""
     write(path).close()
     resting = ImmutableSqliteFile.at(path)
     assert resting is not None
@@ -305,7 +305,8 @@ def test_everything_is_read_and_nothing_written(path: Path) -> None:
 
 
 def test_a_file_whose_log_is_ahead_is_not_at_rest(path: Path) -> None:
-    """While somebody has it open, what was committed last may lie in the log alone; a missing file is none either."""
+    """While another connection is open, the last commit may be in the log alone; a missing file is no such file
+    either."""
     database = write(path)
     assert ImmutableSqliteFile.at(path) is None
     database.close()
@@ -314,7 +315,7 @@ def test_a_file_whose_log_is_ahead_is_not_at_rest(path: Path) -> None:
 
 
 def test_what_changes_while_it_is_read_does_not_count(path: Path) -> None:
-    """Whoever reads without locks learns that somebody wrote."""
+    """A reader without locks gets an error if another process has written."""
     resting = ImmutableSqliteFile.at(path)
     assert resting is not None
     with pytest.raises(StorageError, match="changed while it was read"), resting.read():

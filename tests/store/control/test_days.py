@@ -16,7 +16,7 @@ CHARGEBACKS = days.DayDataset.CHARGEBACKS
 
 
 def test_a_day_never_handled_is_all_false(database: ControlDatabase) -> None:
-    """Asking for an unknown day makes none."""
+    """Reading an unknown day does not create one."""
     with database.read() as connection:
         assert days.read_day_state(connection, FIRST) == DayState(FIRST)
         assert days.read_days(connection) == []
@@ -36,7 +36,7 @@ def test_due_days_are_gathered_and_not_calculated(database: ControlDatabase) -> 
 
 
 def test_what_a_day_lacks_is_remembered_until_it_is_had(database: ControlDatabase) -> None:
-    """Each reason is noted and taken away by itself, and told in a sentence."""
+    """Each reason is recorded and removed by itself, and has a sentence."""
     with database.write() as connection:
         days.mark_incomplete(connection, FIRST, {days.METRICS: "HTTP 503", days.listing("gadget"): "HTTP 403"})
         set_chargebacks(connection, FIRST, fingerprint="made", is_measured=True)

@@ -1,4 +1,4 @@
-"""The inventory changes only by complete listings, and forgets nobody."""
+"""The inventory changes only by complete listings, and keeps deleted entities."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_failed_listing_changes_nothing(database: ControlDatabase, known: Inve
 def test_entirely_empty_listings(
     database: ControlDatabase, known: Inventory, believe_empty: int, deleted: list[bool]
 ) -> None:
-    """An empty listing deletes never, or when it has come so many times in a row."""
+    """An empty listing never deletes, or only after a number of consecutive ones."""
     found = []
     for hours in range(3):
         later = merge(database, Inventory([], [ACCOUNT], [KEY]), hours=hours, believe_empty=believe_empty)
@@ -121,7 +121,7 @@ def test_billed_and_charged_have_rows(database: ControlDatabase, known: Inventor
 
 
 def test_a_partial_listing_adds_and_never_deletes(database: ControlDatabase, known: Inventory) -> None:
-    """Who was not seen this time is not gone for that; who is seen again lives again."""
+    """An entity that is missing this time is not deleted; one that comes back is alive again."""
     gone = Identity("sa-1", "service_account", "billing", deleted_at=CREATED)
     merge(database, Inventory([CLUSTER], [gone], [KEY]))
     with database.write() as connection:

@@ -99,7 +99,7 @@ def _ids(database: ControlDatabase, kind: EntityKind = RESOURCES, **inventory_fi
     ids=str,
 )
 def test_resources(filled: ControlDatabase, inventory_filter: dict[str, Any], expected: list[str]) -> None:
-    """Filters, order and time; beside a time, search, order and tags are ignored."""
+    """Lists take filters, order and time; with a time, search, order and tags are ignored."""
     assert _ids(filled, **inventory_filter) == expected
 
 
@@ -110,7 +110,7 @@ def test_identities_have_no_status_to_sort_by(filled: ControlDatabase) -> None:
 
 
 def test_pages(filled: ControlDatabase) -> None:
-    """A page past the end is empty, however far past; the total is told."""
+    """A page past the end is empty, however far past, and has the total."""
     with filled.read() as connection:
         rows, total = lists.listed(connection, RESOURCES, InventoryFilter(), offset=3, limit=2)
         assert ([row["resource_id"] for row in rows], total) == (["lkc-2"], 4)
@@ -129,7 +129,7 @@ def test_counts_by_type(filled: ControlDatabase) -> None:
 
 
 def test_names_of_some(database: ControlDatabase) -> None:
-    """Those that are known have a name or none; the others are left out, however many are asked for."""
+    """Known entities have a name or none; others are left out, for any number of ids."""
     billed = [Resource(f"lkc-{n}", "cluster", f"name {n}", deleted_at=NOW if n else None) for n in range(1200)]
     with database.write() as connection:
         ensure_known(connection, NOW, billed=billed, charged=[Identity("sa-1", "user")])
@@ -167,7 +167,8 @@ def test_enclosing_resources(database: ControlDatabase) -> None:
 
 
 def test_resources_and_what_contains_them(database: ControlDatabase) -> None:
-    """Everything above the resources that are asked for, and nothing beside it; unknown ones are left out."""
+    """The result has the requested resources and everything that contains them, nothing else; unknown ones are left
+    out."""
     resources = [
         Resource("env-1", "environment", "prod"),
         Resource("lkc-1", "kafka_cluster", parent_id="env-1"),

@@ -1,4 +1,4 @@
-"""One run per tenant at a time, and whoever lost the lease writes nothing."""
+"""One run per tenant at a time; a process that lost the lease writes nothing."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def expire(database: ControlDatabase) -> None:
 
 
 def test_a_held_lease_cannot_be_taken(database: ControlDatabase, lease: Lease) -> None:
-    """While a run is in progress nobody else begins one; when it has released the lease, the next epoch does."""
+    """While a run is in progress no other begins; when it has released the lease, the next epoch does."""
     with pytest.raises(LeaseHeld):
         acquire(database, LeaseOwner.this_process())
     lease.release()
@@ -54,7 +54,7 @@ def test_a_held_lease_cannot_be_taken(database: ControlDatabase, lease: Lease) -
 
 
 def test_one_of_many_contenders_gets_it(database: ControlDatabase) -> None:
-    """However many ask at once, one gets the lease."""
+    """Of any number of simultaneous contenders, one gets the lease."""
 
     def attempt(_: int) -> int | None:
         try:
@@ -82,7 +82,7 @@ def test_an_expired_lease_is_taken_over_and_its_owner_writes_nothing(database: C
 
 
 def test_an_expired_lease_that_nobody_took_is_still_ones_own(database: ControlDatabase, lease: Lease) -> None:
-    """Waking up late is no harm as long as nobody else came."""
+    """Renewing late is allowed while no other process has taken the lease."""
     expire(database)
     lease.renew()
     with pytest.raises(LeaseHeld):
@@ -91,7 +91,7 @@ def test_an_expired_lease_that_nobody_took_is_still_ones_own(database: ControlDa
 
 @pytest.mark.usefixtures("process")
 def test_a_dead_owner_of_this_host_is_taken_over_at_once(database: ControlDatabase) -> None:
-    """Nobody waits for the expiry of a process that is known to be gone."""
+    """The lease of a process that is known to be gone is free at once."""
     program = "from chargeback.store.control.lease import LeaseOwner; print(LeaseOwner.this_process())"
     dead = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
     owner = LeaseOwner.parse(dead)
@@ -161,7 +161,7 @@ def test_an_unreadable_owner_holds_until_it_expires() -> None:
 
 
 def test_a_lease_from_a_clock_that_was_put_back_holds_nobody_up() -> None:
-    """Nobody renews that far ahead: unless its owner is known to live, the lease is free."""
+    """No lease is renewed that far ahead: unless its owner is known to live, it is free."""
     now = utc_now()
     elsewhere = replace(LeaseOwner.this_process(), boot_id="another boot")
     assert not is_held(str(elsewhere), now + timedelta(days=1), now)
@@ -169,7 +169,7 @@ def test_a_lease_from_a_clock_that_was_put_back_holds_nobody_up() -> None:
 
 
 def test_a_restored_database_has_no_holder(database: ControlDatabase, lease: Lease) -> None:
-    """Who held the lease when the database was copied holds up nobody; epochs go on from there."""
+    """A holder at the time of the copy blocks no run; epochs continue from there."""
     with database.write() as connection:
         clear_holder(connection)
     assert acquire(database, LeaseOwner.this_process()).epoch == lease.epoch + 1

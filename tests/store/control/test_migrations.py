@@ -202,8 +202,7 @@ def test_views_of_several_authors_have_one_name(connection_string: str) -> None:
 
 
 def test_the_datasets_of_days_are_rows(connection_string: str) -> None:
-    """What an earlier version knew of each dataset is the row of its day, whatever it was; on the way back it is the
-    same again."""
+    """The data of an earlier version about each dataset becomes the row of its day; the downgrade restores it."""
     flags = list(product([False, True], repeat=5))
     days = [date(2026, 1, 1) + timedelta(days=number) for number in range(len(flags))]
     rows: list[dict[str, Any]] = [

@@ -1,4 +1,4 @@
-"""Revisions change with every write of what they stand for."""
+"""Revisions change with every write of the data that they identify."""
 
 from __future__ import annotations
 

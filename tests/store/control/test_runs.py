@@ -14,7 +14,7 @@ from chargeback.store.control.runs import PipelineState, finish_run, pipeline_st
 
 
 def outcomes(database: ControlDatabase) -> list[tuple[str, list[str]]]:
-    """How the runs ended, oldest first."""
+    """Return the outcomes of the runs, oldest first."""
     with database.read() as connection:
         rows = connection.execute(select(schema.runs.c.outcome, schema.runs.c.errors).order_by(schema.runs.c.run_id))
         return [(row.outcome, row.errors) for row in rows]
@@ -36,7 +36,7 @@ def test_a_run_is_recorded_from_start_to_end(database: ControlDatabase) -> None:
 
 @pytest.mark.parametrize("outcome", ["failed", "timed_out", "interrupted"])
 def test_a_run_that_did_not_complete_leaves_work(database: ControlDatabase, outcome: str) -> None:
-    """After a run that failed or was cut off there is nothing to keep a distance from, whatever completed before."""
+    """After a run that failed or was interrupted, the next one may start at once, whatever completed before."""
     with database.write() as connection:
         for how in ("completed", outcome):
             run_id = runs.start_run(connection, 1)
@@ -110,7 +110,7 @@ def test_a_run_from_its_start_to_its_end(database: ControlDatabase) -> None:
 
 
 def test_a_suspension_is_told_with_its_reason(database: ControlDatabase) -> None:
-    """Whoever watches sees why nothing runs any more."""
+    """Readers of the status see why nothing runs any more."""
     with database.write() as connection:
         suspend(connection, "five failures")
     assert state(database).suspended_because == "five failures"

@@ -48,7 +48,7 @@ def databases(address: str) -> Iterator[list[ControlDatabase]]:
 
 
 def connections(address: str) -> int:
-    """How many clients are connected to the database, but for the one that asks; its own cleaners do not count."""
+    """Return how many clients are connected to the database, without this one and the server's own processes."""
     with psycopg.connect(address) as connection:
         row = connection.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -59,7 +59,7 @@ def connections(address: str) -> int:
 
 
 def stage(database: ControlDatabase) -> str:
-    """What is recorded of the tenant."""
+    """Return the recorded stage of the tenant."""
     with database.read() as connection:
         return str(connection.execute(text("SELECT stage FROM tenant")).scalar())
 
@@ -71,7 +71,7 @@ def write_stage(database: ControlDatabase, value: str) -> None:
 
 
 def test_each_has_its_own_tables(databases: list[ControlDatabase]) -> None:
-    """Whichever tenant used the connection before."""
+    """A tenant uses its own tables even if another one used the connection before."""
 
     def work(number: int) -> None:
         database = databases[number % TENANTS]
@@ -123,7 +123,7 @@ def test_a_schema_is_of_one_tenant(address: str, databases: list[ControlDatabase
 
 @pytest.mark.parametrize("options", ["", "-c geqo=off", "-cgeqo=off"])
 def test_a_schema_is_an_option_of_the_connection(address: str, options: str) -> None:
-    """Beside other options, which stay; PostgreSQL's own programs understand it."""
+    """Other options of the connection stay; PostgreSQL's own programs understand the schema."""
     url = make_url(address).update_query_dict({"options": options} if options else {})
     chosen = in_schema(url, "acme")
     assert apart_from_schema(chosen) == (url, "acme")

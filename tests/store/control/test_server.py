@@ -1,4 +1,4 @@
-"""A PostgreSQL server that hangs keeps nobody waiting for longer than was agreed."""
+"""A PostgreSQL server that hangs delays no caller beyond the configured limit."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def server() -> Iterator[PostgresServer]:
 
 
 def seconds_to_fail(database: ControlDatabase, sql: str) -> tuple[float, str]:
-    """How long a statement takes to fail, and what it says."""
+    """Return how long a statement takes to fail, and the message."""
     began = time.monotonic()
     with pytest.raises(StorageError) as caught, database.read() as connection:
         connection.execute(text(sql))
@@ -89,7 +89,7 @@ def test_the_server_notices_that_this_machine_is_gone(server: PostgresServer) ->
 
 
 def test_work_that_is_called_off_ends_though_the_server_hangs(server: PostgresServer) -> None:
-    """Cancelling is asked of the server first; one that does not answer is left."""
+    """The server is asked to cancel first; a connection to a server that does not respond is closed."""
     ended = threading.Event()
     with closing(ControlDatabase(server.address, None, ServerLimits(silence=600))) as database:
         connections = []

@@ -1,4 +1,4 @@
-"""Simulations are kept for a week, and nobody waits for one that nobody calculates."""
+"""Simulations are kept for a week, and no caller waits for one that no process calculates."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_simulation_from_its_beginning_to_its_end(tmp_path: Path) -> None:
 
 
 def test_one_that_nobody_calculates_any_more_has_failed(tmp_path: Path) -> None:
-    """Its process is gone; it can be asked for again."""
+    """Its process is gone; it can be requested again."""
     with tenant_store(tmp_path) as store, store.control.write() as connection:
         add_simulation(connection, "one", {}, "ann", NOW)
         later = NOW + SILENCE + SECOND

@@ -12,7 +12,7 @@ DAY = date(2026, 2, 1)
 
 
 def test_the_life_of_a_snooze(database: ControlDatabase) -> None:
-    """It is put, replaced and removed; the log has who did it, and the reasons before and after."""
+    """A snooze is set, replaced and removed; the log has the user, and the reasons before and after."""
     with database.write() as connection:
         first = put_snooze(connection, "f1", "Kept for the audit", DAY, "ann", who="ann@example.com")
         put_snooze(connection, "f2", "A standby", None, "bob")

@@ -1,4 +1,4 @@
-"""What recipients say of their statements is kept, in order and in the audit log, on both databases."""
+"""Replies of recipients are stored, in order and in the audit log, on both databases."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ OTHER = StatementKey("CB-acme-2026-10-tag.team.payments-r1", "2026-10", "tag:tea
 
 
 def test_replies_are_kept_in_order(database: ControlDatabase) -> None:
-    """By month, grouping and value; each makes the mark of the month another one, and is recorded with who said it."""
+    """Replies are ordered by month, grouping and value; each changes the revision of the month, and is recorded with
+    its author."""
     with database.write() as connection:
         assert last_reply(connection, *OCTOBER) == 0
         first = add_reply(connection, FIRST, DISPUTED, "Too much?", date(2026, 10, 9), "ann", who="ann@example.com")

@@ -23,7 +23,7 @@ CLOSED = (HeldTag(1, DatedValue("x", Period(JAN, OCTOBER))),)
 
 
 def _placed(held: tuple[HeldTag, ...], value: str, during: Period, existing: Existing) -> tuple[list[str], str]:
-    """What is there afterwards, as texts, and what was done."""
+    """Return the values afterwards, as texts, and the result of the write."""
     after, effect = place_value(NAME, held, DatedValue(value, during), existing)
     return [f"{each.tag_id} {each.held.value} {each.during}" for each in after], effect.value
 
@@ -147,7 +147,7 @@ _writes = st.lists(
 @given(writes=_writes)
 @settings(max_examples=examples(300), database=None)
 def test_no_two_values_hold_on_a_day(writes: list[tuple[str, date | None, date | None, Existing]]) -> None:
-    """Whatever is written in whatever order; what is refused changes nothing, and the written value holds."""
+    """For any writes in any order: a refused one changes nothing, and a written value holds."""
     held: tuple[HeldTag, ...] = ()
     for value, first, end, existing in writes:
         new = DatedValue(value, Period(first, end))

@@ -80,7 +80,7 @@ def test_many_thousands_at_once(database: ControlDatabase) -> None:
 
 
 def test_writers_at_the_same_time_count_exactly(database: ControlDatabase) -> None:
-    """Of several who write the same tags, one creates each; the others find it."""
+    """Of several processes that write the same tags, one creates each; the others find it."""
     wanted = [TagWrite("resource", f"r-{number}", "k", "v") for number in range(200)]
     with ThreadPoolExecutor(4) as pool:
         counts = list(pool.map(lambda _: _write(database, wanted), range(4)))
@@ -89,7 +89,7 @@ def test_writers_at_the_same_time_count_exactly(database: ControlDatabase) -> No
 
 
 def test_every_write_raises_the_revision(database: ControlDatabase) -> None:
-    """Readers can tell that what they remember is old."""
+    """Readers notice that their cache is old."""
     revisions = []
     for _ in range(3):
         _write(database, [TagWrite("resource", "r", "k", "v")])
@@ -99,7 +99,7 @@ def test_every_write_raises_the_revision(database: ControlDatabase) -> None:
 
 
 def test_lists_keys_and_values(database: ControlDatabase) -> None:
-    """Ordered by entity and key in bytes, whatever the collation; values found in whatever case."""
+    """Tags are ordered by entity and key in bytes, in any collation; values are found in any case."""
     names = ["b", "a", "B", "Z", "ä"]
     _write(database, [TagWrite("resource", name, "team", f"Team Ä {name}") for name in names])
     _write(database, [TagWrite("identity", "x", "env", "prod")])
@@ -150,7 +150,7 @@ def test_a_preview_is_what_a_write_does(database: ControlDatabase) -> None:
 
 
 def test_many_are_removed_at_once(database: ControlDatabase) -> None:
-    """Those that there are, with the awkward ones; a dry run only tells which."""
+    """Existing tags are removed, also with special characters; a dry run only lists them."""
     _write(database, [TagWrite("resource", name, key, "x") for name in AWKWARD for key in ("team", "env")])
     places = {("resource", name, "team") for name in [*AWKWARD, "unknown"]}
     with database.read() as connection:

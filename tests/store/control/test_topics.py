@@ -1,4 +1,4 @@
-"""What the topic overlay keeps in the control database."""
+"""Data of the topic overlay in the control database."""
 
 from __future__ import annotations
 

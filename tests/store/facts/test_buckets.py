@@ -54,7 +54,7 @@ def test_an_object_is_what_was_written(bucket: Bucket) -> None:
 
 
 def test_what_the_server_does_not_copy_is_read_and_written(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever it says of it."""
+    """The copy succeeds, whatever error the server reports."""
     bucket.put("usage/date=2026-01-01/one.parquet", b"content")
 
     def refuse(*_: object) -> None:
@@ -89,7 +89,7 @@ def test_what_is_missing_is_named(bucket: Bucket, ask: Callable[[Place], object]
 
 
 def test_a_store_that_is_away_is_an_error_in_one_line(tmp_path: Path) -> None:
-    """A server that does not answer is waited for as long as configured."""
+    """A server that does not respond is waited for as long as configured."""
     server = object_server()
     away = replace(server, endpoint="http://127.0.0.1:9").location().tried_for(1)
     with pytest.raises(StorageError, match=rf"the table members cannot be used: {away}/members\S* cannot be used: \S+"):

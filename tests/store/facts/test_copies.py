@@ -45,7 +45,7 @@ def written(bucket: Bucket, *days: date) -> list[DayFile]:
 
 
 def with_room_for(files: list[DayFile], count: int, folder: Path) -> tuple[Copies, list[DayFile]]:
-    """Other copies of the same files, of which so many can be kept."""
+    """Return other copies of the same files, with room for ``count`` of them."""
     bucket = files[0].place
     assert isinstance(bucket, Bucket)
     copies = Copies(folder / "few", count * max(file.size for file in files))
@@ -64,7 +64,7 @@ def count(files: list[DayFile], token: CancellationToken | None = None) -> int:
 
 
 def in_use(copies: Path) -> list[Path]:
-    """The copies that somebody reads."""
+    """Return the copies that are being read."""
     return list((copies / "in-use").rglob("*.parquet"))
 
 
@@ -80,7 +80,7 @@ def test_a_file_is_fetched_once(bucket: Bucket) -> None:
 
 
 def test_questions_at_the_same_time(bucket: Bucket) -> None:
-    """Who asks for the same files while they are fetched gets them, too."""
+    """Simultaneous queries of the same files share the copies that are being fetched."""
     files = written(bucket, *DAYS)
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(lambda _: count(files), range(8))) == [500] * 8
@@ -90,7 +90,7 @@ def test_questions_at_the_same_time(bucket: Bucket) -> None:
 def test_a_damaged_download_reaches_no_query(
     bucket: Bucket, tmp_path: Path, damage: Callable[[Path], None], is_hidden: bool
 ) -> None:
-    """What is not what was written is an error that names the file, and is not kept."""
+    """A file with other content than was written is an error that names it, and is not kept."""
     (file,) = written(bucket, DAYS[0])
     damage_object(bucket, file.path, damage, tmp_path)
     with pytest.raises(DamagedFacts, match=r"the file members/date=2026-01-01/\S+ "):
@@ -169,7 +169,7 @@ def test_a_killed_process_leaves_nothing(bucket: Bucket, tmp_path: Path) -> None
 
 
 def test_a_cancelled_question_fetches_nothing(bucket: Bucket) -> None:
-    """Who does not wait for the answer needs no files."""
+    """A cancelled query fetches no files."""
     files, token = written(bucket, *DAYS), CancellationToken()
     token.cancel()
     with pytest.raises(QueryTimeout):
@@ -178,7 +178,7 @@ def test_a_cancelled_question_fetches_nothing(bucket: Bucket) -> None:
 
 
 def test_a_store_that_is_away_is_no_damage(bucket: Bucket) -> None:
-    """What cannot be fetched now is not lost."""
+    """A file that cannot be fetched now is not reported as lost."""
     (file,) = written(bucket, DAYS[0])
     location = object_server().location().tried_for(1)
     away = Bucket(

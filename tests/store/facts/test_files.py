@@ -40,14 +40,14 @@ def file(tmp_path: Path) -> DayFile:
 
 
 def test_a_file_is_read_as_it_was_written(file: DayFile) -> None:
-    """All columns, or those that are asked for."""
+    """The file returns all columns, or the requested ones."""
     assert read_file(file).equals(ROWS)
     assert read_file(file, ["id"]).equals(ROWS.select(["id"]))
     check_content(file)
 
 
 def test_a_file_says_whose_it_is(tmp_path: Path, file: DayFile) -> None:
-    """Of which tenant, table and day, and with which version of its columns; the rows say nothing of it."""
+    """Its footer has the tenant, the table, the day, and the version of its columns; the rows have none of these."""
     owner = StorageOwner("acme-id", "test_cloud")
     written = write_file(Folder(tmp_path), "usage", ROWS, None, 3, owner)
     assert read_footer(DayFile(None, str(tmp_path / written.path), 1)) == Footer(owner, "usage", None, 3)
@@ -81,7 +81,7 @@ def test_a_damaged_file_is_named(file: DayFile, damage: Callable[[Path], None], 
 
 
 def test_what_is_no_parquet_is_damaged(tmp_path: Path) -> None:
-    """A file whose name tells no digest is still no table."""
+    """A file without a digest in its name still has to be a table."""
     path = tmp_path / "part.parquet"
     path.write_text("rubbish")
     with pytest.raises(DamagedFacts, match="is no Parquet file"):
@@ -111,7 +111,7 @@ def test_nothing_is_left_of_what_could_not_be_written(tmp_path: Path, monkeypatc
     ],
 )
 def test_somebody_elses_message_names_the_file(message: str, table: str, day: date | None) -> None:
-    """What the query engine says about a file is enough to tell the day."""
+    """The query engine's message about a file is enough to identify the day."""
     named = damage_named_in(message)
     assert named is not None
     assert (named.table, named.day) == (table, day)

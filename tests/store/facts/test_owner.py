@@ -19,7 +19,7 @@ DAY = date(2026, 1, 1)
 
 
 def test_a_folder_belongs_to_the_first_who_claims_it(tmp_path: Path) -> None:
-    """Nobody's folder is claimed once; then another tenant is refused, and both are named."""
+    """A folder without an owner is claimed once; then another tenant is refused, and both are named."""
     facts = new_facts(tmp_path / "facts")
     check_owner(facts.place, THEIRS)
     for _ in range(2):
@@ -48,7 +48,7 @@ def test_a_folder_without_a_readable_record_belongs_to_whose_bills_it_has(tmp_pa
 
 
 def test_damaged_bills_say_nothing(tmp_path: Path) -> None:
-    """A bill that cannot be read keeps nobody from the run that mends it."""
+    """An unreadable bill does not prevent the run that repairs it."""
     facts = new_facts(tmp_path / "facts")
     write_lines(facts, [line(DAY, "1.00")])
     Path(facts.snapshot(BILLING_TABLE).files[0].path).write_bytes(b"no Parquet")

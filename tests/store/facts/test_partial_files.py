@@ -54,7 +54,7 @@ def test_what_is_kept_is_found_with_what_it_sums(facts: FactTables) -> None:
 
 
 def test_a_new_one_replaces_that_of_its_week(facts: FactTables) -> None:
-    """Of each kind and week there is one file, whoever wrote the one before."""
+    """Each kind and week has one file, whichever process wrote the one before."""
     _keep(facts)
     path = _keep(facts, rows=pa.concat_tables([ROWS, ROWS]))
     assert _found(facts.partials) == [str(path)]
@@ -63,7 +63,7 @@ def test_a_new_one_replaces_that_of_its_week(facts: FactTables) -> None:
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
 def test_a_damaged_one_is_missing_and_gone(facts: FactTables, damage: tuple[Callable[[Path], None], bool]) -> None:
-    """Its digest is in its name: whatever happened to it, also after it was found intact."""
+    """The digest in its name shows any damage, also after it was found intact."""
     path = _keep(facts)
     assert _found(facts.partials) == [str(path)]
     damage[0](path)
@@ -106,7 +106,7 @@ def test_files_of_days_lie_in_weeks(facts: FactTables) -> None:
 
 
 def test_only_files_with_digests_have_sums(facts: FactTables) -> None:
-    """One file a day, under a name that tells its content: sums of others cannot be recognised again."""
+    """Sums need one file a day, under a name with its digest: sums of other files cannot be matched again."""
     files = facts.snapshot(CHARGEBACKS_TABLE).files
     assert sources_of(files) == _sources(facts) | _sources(facts, MONDAY + timedelta(days=7))
     assert sources_of([*files, files[0]]) is None

@@ -34,7 +34,7 @@ def published(tables: FactTables, *, from_scratch: bool = False) -> int:
 
 
 def logged(tables: FactTables, name: str) -> dict[str, tuple[date | None, int, int | None]]:
-    """What a log says of its files: day, rows and revision by path."""
+    """Return the files of a log: day, rows and revision by path."""
     return {path: (day, rows, revision) for path, day, rows, _, revision, _ in files_in_log(tables.place, name)}
 
 

@@ -1,4 +1,4 @@
-"""Other engines read the tables as this project does; `make readers` asks some that need more room."""
+"""Other engines read the tables as this project does; `make readers` runs those that need more room."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_datafusion_reads_the_same(facts: FactTables) -> None:
 
 
 def test_the_log_is_needed(facts: FactTables) -> None:
-    """The tables that are read here have files that are theirs no more: a reader of folders would be found out."""
+    """The tables of these tests have unreferenced files, which a reader of folders would read too."""
     for name in MONEY:
         there = {str(path) for path in (facts.root / name).glob("date=*/*.parquet")}
         assert there > {file.path for file in facts.snapshot(name).files}

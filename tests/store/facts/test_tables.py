@@ -1,4 +1,4 @@
-"""A day of facts is replaced whole, in the transaction of whoever holds the lease."""
+"""A day of facts is replaced whole, in the transaction of the process that holds the lease."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def lease_of(tables: FactTables) -> Lease:
 
 
 def identities(tables: FactTables, day: date = DAY) -> list[str]:
-    """Who is stored for a day."""
+    """Return the stored identities of a day."""
     found: list[str] = read_day(tables, MEMBERS_TABLE, day)["identity_id"].to_pylist()
     return found
 
@@ -95,7 +95,7 @@ def test_whoever_lost_the_lease_writes_nothing(tables: FactTables) -> None:
 
 
 def test_a_transaction_that_fails_changed_nothing(tables: FactTables) -> None:
-    """Neither what is named, nor the number by which readers notice changes."""
+    """Neither the catalogue changes, nor the number by which readers notice changes."""
     replace_day(tables, MEMBERS_TABLE, DAY, rows(DAY, "a"))
     before, lease = tables.snapshot(MEMBERS_TABLE), lease_of(tables)
 
@@ -111,7 +111,7 @@ def test_a_transaction_that_fails_changed_nothing(tables: FactTables) -> None:
 
 
 def test_a_run_reads_the_catalogue_once(tables: FactTables) -> None:
-    """While it holds the lease nobody else writes: it sees what it writes itself."""
+    """While it holds the lease no other process writes: it sees what it writes itself."""
     reader, lease = FactTables(tables.place, tables.control), lease_of(tables)
     next_day = DAY + timedelta(days=1)
     with tables.alone():
@@ -142,7 +142,7 @@ def test_readers_see_whole_days_while_days_are_replaced(tables: FactTables) -> N
 
 
 def test_a_missing_file_is_named(tables: FactTables) -> None:
-    """A facts file that somebody deleted is an error that names it."""
+    """A facts file that was deleted from outside is an error that names it."""
     replace_day(tables, MEMBERS_TABLE, DAY, rows(DAY, "a"))
     tables.place.delete(tables.snapshot(MEMBERS_TABLE).files[0].path)
     with pytest.raises(DamagedFacts, match=r"the file members/date=2026-01-01/\S+ is missing"):

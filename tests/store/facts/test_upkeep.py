@@ -1,4 +1,4 @@
-"""What nobody can need any more leaves the disk, and nothing else does."""
+"""Files that no query can need any more are removed from the disk, and no others."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def age(path: Path) -> None:
 
 
 def test_what_a_day_had_earlier_stays(tables: FactTables) -> None:
-    """It is named, for those who ask for an earlier instant."""
+    """Queries as of an earlier instant use it."""
     replace_day(tables, MEMBERS_TABLE, DAY, rows(DAY, "a"))
     listed = tables.snapshot(MEMBERS_TABLE).files
     replace_day(tables, MEMBERS_TABLE, DAY, rows(DAY, "b"))

@@ -1,4 +1,4 @@
-"""What the tests of queries ask for."""
+"""Fixtures for the tests of queries."""
 
 from __future__ import annotations
 

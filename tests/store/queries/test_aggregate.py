@@ -120,7 +120,7 @@ def test_past_the_limit_the_oldest_buckets_are_left_out_whole(
 def test_of_one_unit_of_time_that_is_too_large_the_largest_stay(
     read: Read, facts: FactTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The largest by amount, whatever its sign, in the order of dimensions."""
+    """The groups with the largest absolute amounts stay, in the order of dimensions."""
     monkeypatch.setattr(module, "MAX_BUCKETS", 2)
     amounts = {"a": "1", "b": "-5", "c": "2", "d": "3"}
     write_shares(facts, [Share(DAY, name, amount) for name, amount in amounts.items()])

@@ -100,7 +100,7 @@ def lookup(categories: Mapping[str, CostCategory], tags: SomeTags, names: SomeNa
 
 
 def naive_flows(naive: Naive, bill: list[BillRow]) -> list[dict[str, Flow]]:
-    """What each value has of each row, row by row: units of a part times weights of its value."""
+    """Return the part of each value in each row, row by row: units of a part times weights of its value."""
     held: dict[date, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     parts = [largest_remainder(row.units, naive.decided(row.subject, row.day)[1]) for row in bill]
     for row, of_row in zip(bill, parts, strict=True):
@@ -130,7 +130,7 @@ def added(one: Flow, other: Flow) -> Flow:
 
 
 def total(flow: Flow) -> int:
-    """What remains with a value."""
+    """Return the cost of a value in the end."""
     return flow[0] + flow[1] - flow[2]
 
 
@@ -160,7 +160,8 @@ class World:
     def flows(
         self, key: Callable[[BillRow, str], Any], chosen: Callable[[str, date], bool] = _any_value
     ) -> dict[Any, Flow]:
-        """What was assigned, came and went, by something of rows and values; without what is nothing."""
+        """Return the assigned, received and given amounts by a key of rows and values; groups without amounts are left
+        out."""
         sums: dict[Any, Flow] = defaultdict(lambda: (0, 0, 0))
         for row, of_row in zip(self.bill, naive_flows(self.naive, self.bill), strict=True):
             for value, flow in of_row.items():
@@ -170,7 +171,7 @@ class World:
 
 
 WORLDS: Final = st.builds(World, documents(), bills(), tags(), names())
-#: Of one bill: so many categories, and so many bills.
+#: The number of categories of one bill, and of bills.
 CATEGORIES, BILLS = 5, 100
 
 
@@ -197,7 +198,7 @@ def test_the_sums_of_500_categories_are_exact(
     names: SomeNames,
     documents: list[dict[str, Any]],
 ) -> None:
-    """Of each value on each day, before and after values handed on what they have, as row by row; all together they are
+    """The sums of each value on each day equal those row by row, before and after reallocation; all together they are
     the sum of the day."""
     worlds = [World(document, bill, tags, names) for document in documents]
     facts = written(worlds[0])
@@ -219,8 +220,8 @@ def test_every_question_gets_the_sums_of_the_rows(
     wanted: frozenset[str],
     excludes: bool,
 ) -> None:
-    """By value and day, also beside another column, with filters, from rows and from partial aggregates; before and
-    after values handed on what they have."""
+    """Sums by value and day, also with another column and with filters, from rows and from partial aggregates, equal
+    those of the rows, before and after reallocation."""
     facts = written(world)
     if kept:
         ask(lambda cursor: make_partials(cursor, facts.partials, CHARGEBACKS, facts.snapshot(CHARGEBACKS_TABLE).files))
@@ -288,7 +289,7 @@ def test_a_row_counts_once_for_each_of_its_values(
 def test_past_the_limit_the_totals_cover_everything(
     ask: Ask, written: Callable[[World], FactTables], world: World
 ) -> None:
-    """Also what values were assigned, and what others handed on to them."""
+    """The totals also have the amounts that were assigned to values and reallocated to them."""
     facts, grouping = written(world), Grouping(("category:team", "identity_id"), "day", UTC)
 
     def _totals(cursor: Cursor) -> dict[str, Any]:
@@ -498,7 +499,7 @@ def test_two_categories_at_once(
 
 
 def test_sums_are_as_large_as_any_other(ask: Ask, written: Callable[[World], FactTables]) -> None:
-    """What is handed on has 26 digits before the decimal point, and all digits after it; what is larger is refused."""
+    """Reallocated amounts have 26 digits before the decimal point, and all digits after it; larger ones are refused."""
     share = {"share": [{"from": "platform", "by": {"fixed": {"orders": "33.3", "payments": "66.7"}}}]}
     rules = [{"match": {"identity": "*"}, "assign": "platform"}]
     document = {"default": "UNASSIGNED", "rules": rules, **share}

@@ -104,7 +104,7 @@ def test_rates_of_one(read: Read, facts: FactTables) -> None:
 
 
 def test_nothing_selected(read: Read, facts: FactTables) -> None:
-    """There is an answer, with nothing in it."""
+    """The response is complete and empty."""
     write_shares(facts, [Share(date(2026, 1, 29), "sa-1", "1")])
     selection = Selection(NOW, equal(identity_id="nobody"))
     known = {date(2026, 1, 1): Decimal("0.5")}

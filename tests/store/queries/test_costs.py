@@ -55,7 +55,7 @@ FILTERS: dict[str, tuple[Selection, Matches]] = {
 
 
 def value(share: Share, by: str) -> str | None:
-    """What a share is grouped under."""
+    """Return the value under which a share is grouped."""
     if by == "tag:team":
         return TAGS.resolve(share.identity, share.resource, share.day).get("team", UNTAGGED)
     if by == CLUSTER_ID:
@@ -92,7 +92,7 @@ shares = st.lists(
 def test_costs_are_the_sums_of_the_rows(
     read: Read, tmp_path_factory: pytest.TempPathFactory, made: list[Share], wanted: str, series: str, zone: ZoneInfo
 ) -> None:
-    """Whatever is charged, filtered, broken down and compared, in whatever calendar: nothing is lost or added."""
+    """For any charges, filters, breakdowns, comparisons and calendars, nothing is lost or added."""
     facts = new_facts(tmp_path_factory.mktemp("law") / "facts")
     write_shares(facts, [replace(share, portion=number) for number, share in enumerate(made)])
     selection, matches = FILTERS[wanted]

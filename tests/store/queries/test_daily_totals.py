@@ -60,7 +60,7 @@ def test_billing_lines_are_summed_by_what_they_cost(read: Read, facts: FactTable
 
 
 def test_the_limit_counts_day_by_day(read: Read, facts: FactTables) -> None:
-    """Who stands by itself is decided for each day anew; other columns keep their values, nothing is lost."""
+    """The largest values are chosen for each day separately; other columns keep their values, nothing is lost."""
     amounts = {DAYS[0]: ("3", "2", "1"), DAYS[1]: ("1", "2", "-3")}
     write_shares(
         facts, [Share(day, who, a, line=who) for day, of in amounts.items() for who, a in zip("abc", of, strict=True)]
@@ -87,7 +87,7 @@ def test_rows_as_they_are_stored(read: Read, facts: FactTables) -> None:
 
 @pytest.mark.parametrize(("hour", "finer"), [(0, ["week", "month"]), (5, ["day", "week", "month"])])
 def test_how_fine_rows_are(read: Read, facts: FactTables, hour: int, finer: list[str]) -> None:
-    """A row that does not stand at the start of a unit is finer than it."""
+    """A row inside a unit of time, not at its start, is finer than it."""
     write_shares(facts, [Share(DAYS[0], "a", "1", hour=hour)])
     units = ("day", "week", "month")
     found = read(lambda reader: [unit for unit in units if is_finer_than(reader, CHARGEBACKS, ALL, unit)])
@@ -107,7 +107,7 @@ ALL_JANUARY = DayRange(JANUARY_DAYS[0], JANUARY_DAYS[-1] + ONE_DAY)
 
 
 def test_they_follow_the_files(tmp_path: Path) -> None:
-    """Whatever days are replaced, and whichever are asked for with much or little room: the present sums."""
+    """For any replaced days, any requested days, and any room in memory, the sums are the present ones."""
     random_ = random.Random(3)
     facts = new_facts(tmp_path)
     stored: dict[date, Decimal] = {}

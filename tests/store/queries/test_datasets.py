@@ -1,4 +1,4 @@
-"""What a dataset declares is there, and its rows have the same values by the database and by Python."""
+"""The declared columns of a dataset exist, and its rows have the same values by the database and by Python."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SAMPLE = Dataset(
         Column("z", NUMBER, source="number"),
     ),
 )
-#: What a row may not have, which the empty text stands for.
+#: Columns that a row may lack, in which case they are the empty text.
 EMPTY = ("environment_id", CLUSTER_ID)
 EVERY = pytest.mark.parametrize("dataset", DATASETS, ids=lambda dataset: dataset.table)
 
@@ -84,7 +84,7 @@ def filled(facts: FactTables) -> FactTables:
 
 @EVERY
 def test_every_verb_works_on_every_dataset(read: Read, filled: FactTables, dataset: Dataset) -> None:
-    """Whatever is declared to filter and group does; list, sums, file and dates tell the same."""
+    """Every declared filter and group works; list, sums, file and dates agree."""
     selection = Selection(instants(DAY, DAY))
     (item,), total = read(lambda reader: reader.list_rows(dataset, selection, Page(0, 10)))
     assert total == 1

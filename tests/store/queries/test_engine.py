@@ -78,7 +78,7 @@ def test_a_missing_file_is_a_storage_error(ask: Ask, tmp_path: Path) -> None:
 
 
 def test_more_than_memory_is_a_storage_error() -> None:
-    """An answer that does not fit says so instead of failing unforeseen."""
+    """A result beyond the memory limit is an error that says so."""
     engine = QueryEngine(memory=20_000_000, threads=1)
     with pytest.raises(StorageError, match="memory"), engine.cursor(CancellationToken()) as cursor:
         cursor.rows("SELECT list(i::VARCHAR) FROM range(100000000) a(i)")

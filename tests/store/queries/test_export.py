@@ -126,7 +126,7 @@ def test_tags_are_defused_in_every_locale() -> None:
 
 
 def test_json_lines_are_the_list(read: Read, facts: FactTables) -> None:
-    """Same rows, order and values as the list's, whatever is in the texts; the columns in the order asked for."""
+    """Rows, order and values are those of the list, for any texts; the columns are in the requested order."""
     texts = ["=1+1", 'say "hi"\\', "a\nb\u2028;c", "sa-1", "'ü"]
     shares = [
         Share(

@@ -114,7 +114,7 @@ def test_every_reader_has_the_figures_of_the_list(read: Read, facts: FactTables,
 
 
 def _text_reader(file: Path) -> str:
-    """How DuckDB is told to read amounts as they are written."""
+    """Return the function with which DuckDB reads amounts as they are written."""
     match file.suffix:
         case ".csv":
             return f"read_csv('{file}', all_varchar = true)"
@@ -136,7 +136,7 @@ def test_no_rows_are_a_file_with_columns(read: Read, facts: FactTables) -> None:
 
 
 def test_an_unfinished_file_cannot_be_read(read: Read, facts: FactTables) -> None:
-    """Without its last piece there is no file, so that nobody takes a part for the whole."""
+    """Without its last piece the file is unreadable, so that a part is not taken for the whole."""
     write_rows(facts, days=1, per_day=3)
     pieces = read(lambda reader: [bytes(each) for each in reader.export(CHARGEBACKS, JANUARY, form="parquet")])
     with pytest.raises(pa.ArrowInvalid):

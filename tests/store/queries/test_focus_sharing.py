@@ -18,7 +18,7 @@ wholes = st.integers(-(10**26), 10**26)
 
 
 def sql_shares(ask: Ask, units: list[int], wholes: list[int]) -> list[tuple[int, ...]]:
-    """What the database makes of it, in order."""
+    """Return the database's shares, in order."""
     table = pa.table(
         {
             "line_id": ["l"] * len(units),
@@ -46,7 +46,7 @@ def test_shares_sum_to_the_whole(ask: Ask, units: list[int], whole: int, sign: i
     found = [share for (share,) in sql_shares(ask, [sign * each for each in units], [whole])]
     assert sum(found) == whole
     total = sum(units)
-    # The running sums are shortened to as many digits as fit beside the whole.
+    # The running sums are shortened to as many digits as fit with the whole.
     lost = max(0, len(str(total)) + len(str(abs(whole))) - 37)
     for share, each in zip(found, units, strict=True):
         assert share * whole >= 0

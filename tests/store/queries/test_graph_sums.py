@@ -1,4 +1,4 @@
-"""What the graph is made of: sums of both periods, by environment, resource and payer or topic."""
+"""The sums of the graph: of both periods, by environment, resource and payer or topic."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ONE = 10**24
 
 
 def test_charges_of_two_periods(read: Read, facts: FactTables) -> None:
-    """What only one of them has is told apart from what costs nothing in it."""
+    """An entity of one period only differs from one whose costs are zero in the other."""
     shares = [
         Share(DAY, "sa-1", "5"),
         Share(DAY, "sa-1", "-5", line="line-2"),

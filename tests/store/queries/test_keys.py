@@ -60,7 +60,7 @@ def test_every_hour_of_a_year_is_in_the_bucket_of_the_calendar(ask: Ask, name: s
 
 
 def test_an_hour_that_comes_twice_is_two_buckets_in_order(ask: Ask) -> None:
-    """When the clock is put back, both hours are told apart by their offset and stay in the order of time."""
+    """When the clock is put back, both hours differ by their offset and stay in the order of time."""
     when = bucket("hour", ZoneInfo("Europe/Berlin"), DayRange(date(2026, 10, 24), date(2026, 10, 27)))
     moments = [microseconds(datetime(2026, 10, 25, hour, tzinfo=UTC)) for hour in (0, 1)]
     sql = f"""

@@ -1,4 +1,4 @@
-"""A scope becomes filters, or nothing at all; who may leave it out is listed here."""
+"""A scope becomes filters, or an empty result; the modules that may leave it out are listed here."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WHOLE = {
 
 
 def test_conditions_are_filters_beside_those_of_the_request() -> None:
-    """Every condition has to be met, and what the request asks for as well."""
+    """Rows must meet every condition of the scope, and the request's own filters."""
     scope = RowScope.of(
         {"identity_id": ["a", "b"], "tag:team": ["x"], "category:cost_center": ["y"], "environment_id": ["e"]}
     )
@@ -74,7 +74,7 @@ def test_nothing_is_selected_where_the_filter_does_not_exist() -> None:
 
 
 def test_only_listed_modules_leave_a_scope_out() -> None:
-    """Whoever needs the whole bill says so in one way, which is found here."""
+    """Queries of the whole bill all use one function, whose uses this test finds."""
     package = Path(chargeback.__file__).parent
     found = {}
     for file in package.rglob("*.py"):

@@ -100,7 +100,7 @@ def test_a_page_reads_its_own_days_only(read: Read, facts: FactTables) -> None:
 
 
 def test_a_page_past_the_end_is_empty(read: Read, facts: FactTables) -> None:
-    """The total is still told, however far past the end the page lies."""
+    """The total is still returned, however far past the end the page is."""
     write_shares(facts, [Share(date(2026, 1, 1), "sa-1", "1")])
     selection = Selection(instants(date(2026, 1, 1), date(2026, 1, 1)))
     far = Page(10**30, 100)

@@ -1,4 +1,4 @@
-"""Partial aggregates answer exactly as the rows do, or not at all."""
+"""Results from partial aggregates equal those of the rows exactly; otherwise partials are not used."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _uses_partials(read: Read, facts: FactTables, *names: str, selection: Select
 
 
 def _both(facts: FactTables, selection: Selection, grouping: Grouping, cursor: Cursor) -> tuple[Aggregate, Aggregate]:
-    """The sums of the rows, and those that are answered."""
+    """Return the sums of the rows, and those that the reader returns."""
     reader = TenantReader(cursor, facts, TAGS)
     return _of_rows(reader, selection, grouping), reader.aggregate(CHARGEBACKS, selection, grouping)
 
@@ -121,7 +121,7 @@ def test_partials_and_rows_answer_the_same(
     made_after: int,
     questions: list[tuple[Selection, Grouping, int]],
 ) -> None:
-    """Of random bills, with days replaced before and after sums were made: every byte of every answer."""
+    """For random bills, with days replaced before and after sums were made, every byte of every result is the same."""
     facts = new_facts(tmp_path_factory.mktemp("law") / "facts")
     for number, shares in enumerate(writes):
         write_shares(facts, shares)
@@ -217,7 +217,7 @@ def test_a_query_reads_the_rows_rather_than_sum_very_many(
 
 
 def test_where_nothing_can_be_written_the_rows_are_read(read: Read, facts: FactTables) -> None:
-    """A service that may only read answers as any other."""
+    """A read-only service has the same results."""
     write_shares(facts, [Share(day, "sa-1", "1.5") for day in DAYS])
     (facts.root / PARTIALS).write_text("no folder")
     assert not _uses_partials(read, facts, "identity_id")
@@ -229,7 +229,7 @@ def test_where_nothing_can_be_written_the_rows_are_read(read: Read, facts: FactT
 def test_damaged_partials_are_made_again(
     read: Read, facts: FactTables, ask: Ask, damage: tuple[Callable[[Path], None], bool]
 ) -> None:
-    """Nobody sees their sums: the answer is the same and their place is taken by new ones."""
+    """Their sums are never used: the result is the same, and new ones take their place."""
     write_shares(facts, [Share(day, f"sa-{n}", "1") for day in DAYS for n in range(3)])
     _make(ask, facts)
     expected, paths = _sums(read, facts, "identity_id"), _files(facts)
@@ -288,7 +288,7 @@ def test_sums_that_are_too_large_are_left_to_the_query(read: Read, facts: FactTa
 
 
 def test_without_partials_the_rows_are_added_up(read: Read, facts: FactTables, ask: Ask) -> None:
-    """Whoever wants to compare can ask for them."""
+    """Using the rows can be requested, for comparison."""
     write_shares(facts, [Share(MONDAY, "sa-1", "1")])
     _make(ask, facts)
 
@@ -313,7 +313,8 @@ def test_every_kind_has_a_name_of_its_own() -> None:
 
 
 def test_many_writers_at_once_do_no_harm(engine: QueryEngine, facts: FactTables) -> None:
-    """Processes that make the same sums while days are replaced: every answer is that of the rows it was asked of."""
+    """Processes make the same sums while days are replaced: every result is that of the rows at the time of its
+    query."""
     write_shares(facts, [Share(day, "sa-1", "1") for day in DAYS])
     done = threading.Event()
 

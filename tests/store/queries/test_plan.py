@@ -181,7 +181,7 @@ def test_keys_say_what_they_read(ask: Ask, name: str, reads: set[str]) -> None:
 
 
 def test_questions_of_one_cursor_do_not_meet(ask: Ask, facts: FactTables) -> None:
-    """Both are read after both were made, whatever they join."""
+    """Both are read after both were made, with any joins."""
     write_shares(facts, [Share(DAYS[0], "sa-1", "1"), Share(DAYS[1], "sa-2", "2", resource="lkc-2")])
     windows = [instants(day, day) for day in DAYS[:2]]
 

@@ -19,7 +19,7 @@ def test_a_revision_is_made_once() -> None:
 
 
 def test_those_asked_for_last_are_remembered() -> None:
-    """Asking for a value keeps it young."""
+    """A read makes an entry the newest."""
     cache: RevisionCache[str] = RevisionCache(most=2)
     for name in ("a", "b", "a", "c"):
         cache.get(name, 1, lambda name=name: name)  # type: ignore[misc]
@@ -36,7 +36,7 @@ def test_a_failure_is_not_remembered() -> None:
 
 
 def test_tables_are_kept_as_far_as_there_is_room() -> None:
-    """Those asked for last stay; a large one is not kept at all."""
+    """The most recently used entries stay; a large one is not stored at all."""
     small, large = pa.table({"n": [0] * 16}), pa.table({"n": [0] * 32})
     kept = KeptTables(most_bytes=16 * small.nbytes)
     for name in range(17):

@@ -1,4 +1,4 @@
-"""Only the files of the days asked for are read; only the days at the ends may be partial."""
+"""Only the files of the requested days are read; only the days at the ends may be partial."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SNAPSHOT = Snapshot(1, tuple(DayFile(day, f"/{day}", 10) for day in DAYS))
 
 
 def paths(scan: Scan) -> list[str]:
-    """Where the files of a scan are."""
+    """Return the paths of the files of a scan."""
     return [file.path for file in scan.files]
 
 
@@ -41,7 +41,7 @@ def test_nothing_to_read() -> None:
 
 
 def test_pieces_are_whole_files_in_order() -> None:
-    """Files are put together until they have the rows asked for; a large one is a piece of its own."""
+    """Files are combined until they have enough rows; a large one is a piece of its own."""
     days = [date(2026, 1, day) for day in range(1, 7)]
     files = [DayFile(day, f"/{day:%d}", rows) for day, rows in zip(days, [4, 5, 90, 10, 1, 2], strict=True)]
     scan = Scan.of(Snapshot(1, tuple(files)), instants(days[0], days[-1]))

@@ -1,5 +1,5 @@
-"""What a reader with a scope answers is made of the rows of the scope: every question, on random bills, tags, cost
-categories and scopes."""
+"""Results of a reader with a scope come from the rows of the scope: every query, on random bills, tags, cost categories
+and scopes."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ SPAN: Final = DayRange(DAYS[0], DAYS[-1] + ONE_DAY)
 ALL: Final = Selection.of_days(SPAN)
 BEFORE: Final = InstantRange(start_of_day(DAYS[0]), start_of_day(DAYS[2]))
 AFTER: Final = InstantRange(start_of_day(DAYS[2]), start_of_day(DAYS[-1] + ONE_DAY))
-#: So many scopes of each of so many bills: 600 for all kinds of questions together, in drills 500 for each of them.
+#: The numbers of scopes and of bills: 600 scopes for all kinds of queries together, in drills 500 for each kind.
 AT_ONCE, SOME, MANY = 10, 10, 50
 #: How much of the sums of what is visible is kept in memory, in bytes: nothing is summed for it, or kept, or all is.
 MEMORY: Final = st.sampled_from([None, 0, 2**30])
 
 Written = Callable[[ScopedWorld, bool], FactTables]
-#: Asks a world within a scope.
+#: Queries a world within a scope.
 Asked = Callable[[Callable[[TenantReader], Any]], Any]
 
 
@@ -293,8 +293,8 @@ def _check_topics(asked: Asked, world: ScopedWorld, scope: RowScope) -> None:
 def test_rows_and_sums_within_random_scopes(
     ask: Ask, written: Written, check: Callable[[Asked, ScopedWorld, RowScope], None], bills: int
 ) -> None:
-    """Every reader answers with rows of the scope only; an amount is what is visible of the row, and every total is the
-    sum of these."""
+    """Every reader returns rows of the scope only; an amount is the visible part of the row, and every total is the sum
+    of these."""
 
     @settings(max_examples=examples(bills))
     @given(worlds(handing_on=False), st.booleans(), MEMORY, st.lists(SCOPES, min_size=AT_ONCE, max_size=AT_ONCE))
@@ -362,8 +362,8 @@ def test_a_scope_is_filters(
     scope: RowScope,
     request: Selection,
 ) -> None:
-    """Whatever a reader answers within a scope is what one without a scope answers with the filters of the scope as
-    well, also where values of categories hand on what they have."""
+    """A reader's results within a scope equal those of an unscoped reader with the same filters, also where values of
+    categories reallocate cost."""
     facts = written(world, kept)
     filtered = _with_filters(request, scope, CHARGEBACKS)
     if filtered is None:
@@ -413,7 +413,7 @@ def _answer(
 @settings(max_examples=examples(10))
 @given(worlds(handing_on=False), SCOPES)
 def test_shares_of_tags_are_of_what_is_visible(ask: Ask, written: Written, world: ScopedWorld, scope: RowScope) -> None:
-    """How much has a tag is told of the visible cost, and days and dates are those of everything."""
+    """Shares of tags are of the visible cost; days and dates are those of everything."""
     facts = written(world, False)
     visible = world.visible(world.charges, scope)
     whole = sum(visible.values())

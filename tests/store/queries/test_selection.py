@@ -22,7 +22,7 @@ WINDOW = instants(date(2026, 1, 1), date(2026, 1, 31))
 
 
 def test_values_are_bound_never_written() -> None:
-    """What a client sends is no part of the SQL."""
+    """A client's values are never part of the SQL."""
     selection = Selection(WINDOW, equal(identity_id="'; DROP"), (TagFilter("team", frozenset(["'x"])),))
     condition = selection.condition(CHARGEBACKS, TagIndex.undated({"'y": {"team": "'x"}}, {}))
     assert "'" not in condition.sql.replace("''", "")
@@ -30,7 +30,7 @@ def test_values_are_bound_never_written() -> None:
 
 
 def test_no_filters_is_no_condition() -> None:
-    """Nothing asked, nothing narrowed."""
+    """A request without filters filters nothing."""
     condition = Selection(WINDOW).condition(CHARGEBACKS, TagIndex())
     assert condition.clauses == ()
     assert condition.sql == "TRUE"

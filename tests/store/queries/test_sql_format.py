@@ -60,7 +60,7 @@ def test_awkward_amounts(ask: Ask, value: str) -> None:
     )
 )
 def test_sums_with_further_digits_are_plain_decimals(ask: Ask, values: list[tuple[Decimal, int]]) -> None:
-    """In texts and in Python they are the DECIMAL and its further digits, whichever sign either has."""
+    """In texts and in Python they are the DECIMAL and its further digits, for either sign."""
     parts = [in_parts(f"'{whole:f}'::DECIMAL(38, 12)", f"'{fine}'::HUGEINT") for whole, fine in values]
     ((texts, *sums),) = ask(lambda cursor: cursor.rows(f"SELECT {exact_texts(parts)}, {', '.join(parts)}"))
     assert texts == [render(each) for each in sums]
@@ -77,9 +77,8 @@ def test_instants_are_utc(ask: Ask) -> None:
 @QUICK
 @given(st.text(FORMULAS | st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), max_size=20))
 def test_csv_fields_survive_and_do_nothing(ask: Ask, value: str) -> None:
-    """A text is had back by removing one apostrophe at its beginning and after each separator; no cell that a
-    spreadsheet makes of it, whatever it takes for a separator, begins a formula. Python writes what the database
-    writes."""
+    """Removing one apostrophe at its beginning and after each separator restores a text; no cell in a spreadsheet
+    begins a formula, whichever separator the spreadsheet uses. Python writes what the database writes."""
     sql = f"SELECT {csv_text('x')} FROM (SELECT $v::VARCHAR AS x)"
     ((field,),) = ask(lambda cursor: cursor.rows(sql, {"v": value}))
     assert csv_field(value) == field
@@ -124,7 +123,7 @@ def test_json_in_csv_fields(ask: Ask) -> None:
 @QUICK
 @given(st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), max_size=20))
 def test_json_objects_are_sorted_and_leave_nulls_out(ask: Ask, value: str) -> None:
-    """Metadata is JSON with sorted keys, whatever its texts contain."""
+    """Metadata is JSON with sorted keys, for any texts."""
     expression = json_object([("b", json_text("x")), ("a", "NULL"), ("aa", "'1'")])
     ((text,),) = ask(lambda cursor: cursor.rows(f"SELECT {expression} FROM (SELECT $v::VARCHAR AS x)", {"v": value}))
     assert list(json.loads(text).items()) == [("aa", 1), ("b", value)]

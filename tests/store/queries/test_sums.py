@@ -1,4 +1,4 @@
-"""How much of the cost has a tag is told to four places."""
+"""The shares of the cost with a tag have four decimal places."""
 
 from __future__ import annotations
 

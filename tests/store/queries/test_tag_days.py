@@ -309,7 +309,7 @@ def test_topics_have_the_tags_of_their_days(
 
 
 def test_tags_without_dates_are_looked_up_without_days() -> None:
-    """Then the SQL names no day, so that sums by dimension answer it; a single date of a holder changes that."""
+    """Then the SQL names no day, so that sums by dimension can be used; a single date of a holder changes that."""
     undated = TagIndex.undated({"sa-1": {"team": "a"}}, {"lkc-1": {"team": "b"}})
     condition = Selection(ALL.window, tags=(TagFilter("team"),)).condition(CHARGEBACKS, undated)
     assert "date" not in condition.sql

@@ -28,7 +28,7 @@ def test_the_identity_wins() -> None:
 
 
 def test_tags_of_some() -> None:
-    """Identities and resources are told apart, also where their ids are the same."""
+    """Identities and resources are distinct, even with equal ids."""
     tags = TagIndex.undated({"a": {"team": "x"}, "b": {"stage": "y"}}, {"a": {"env": "z"}, "c": {"team": "w"}})
     some = tags.among({"a"}, {"c", "gone"})
     assert (some.keys(), some.pairs()) == (["team"], {("team", "x"), ("team", "w")})

@@ -89,7 +89,7 @@ def test_tag_filters_look_at_the_topic_alone(read: Read, filled: FactTables, tag
 
 
 def test_two_tags_at_once(read: Read, filled: FactTables) -> None:
-    """Groups by two tags stand side by side, and filters must all hold."""
+    """Groups by two tags have a column each, and filters must all hold."""
     both = (TagFilter("team", frozenset(["x"])), TagFilter("other", frozenset(["UNTAGGED"])))
     sums = _sums(read, "tag:team", "tag:other", unit="month", selection=replace(ALL, tags=both))
     assert [each["dimensions"] for each in sums.buckets] == [{"tag:team": "x", "tag:other": "UNTAGGED"}]

@@ -1,4 +1,4 @@
-"""A version stands for everything that answers are made of."""
+"""A version identifies all data that results are made of."""
 
 from __future__ import annotations
 

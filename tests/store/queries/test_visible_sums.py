@@ -37,7 +37,7 @@ def _files(*days: date) -> list[DayFile]:
 
 
 class Maker:
-    """Sums files: one row for each of its days; says which it was asked for."""
+    """Sums files: one row for each of its days; records the files of each call."""
 
     def __init__(self) -> None:
         self.asked: list[list[date | None]] = []
@@ -60,7 +60,7 @@ def test_each_file_is_summed_once() -> None:
 
 
 def test_days_between_the_files_are_left_out() -> None:
-    """What is summed beside the files that were asked for is not theirs."""
+    """Sums of days between the requested files are dropped."""
     sums = VisibleSums(None, most_bytes=1_000)
     found = sums.of(CHARGEBACKS, COLUMNS, _files(DAYS[0], DAYS[2]), lambda _: Maker()(_files(*DAYS)))
     assert found is not None

@@ -1,8 +1,8 @@
 """Notes: remarks on days, for all who read the same costs.
 
-Who sees the whole of a tenant sees and changes all of them; who sees a part, those that were written within the same
-scope: a text may name what is outside of any other. Writing needs the right ``tag``, as marks of days that stand out
-do: both describe costs for others who read them, which is more than to ``read``, and change no amount.
+Callers who see the whole tenant see and change all of them; callers with a scope, those that were written within the
+same scope, because a text may name data outside other scopes. Writing needs the right ``tag``, like marking anomalies:
+both describe costs for other readers, which is more than to ``read``, and change no amount.
 """
 
 from datetime import date, timedelta
@@ -99,7 +99,7 @@ class NoteItem(ResponseModel):
 
     @classmethod
     def of(cls, note: StoredNote) -> "NoteItem":
-        """Return a stored note as answers have it."""
+        """Return a stored note as responses have it."""
         return cls.like(note, id=str(note.id))
 
 

@@ -1,4 +1,4 @@
-"""Measurements: the evidence by which costs are shared."""
+"""Measurements: the evidence for sharing costs."""
 
 from dataclasses import replace
 from datetime import date

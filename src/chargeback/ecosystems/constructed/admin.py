@@ -43,7 +43,7 @@ def list_parts(listing: InventoryBuilder, admin: KafkaAdmin, cluster_id: str) ->
     """List the brokers and topics of a cluster.
 
     Raises:
-        SourceError: the cluster does not answer.
+        SourceError: the cluster does not respond.
     """
     described = admin.describe()
     listing.resources += [
@@ -66,7 +66,7 @@ def describe(admin: KafkaAdmin) -> str:
     """Return what a check says of the admin API.
 
     Raises:
-        SourceError: the cluster does not answer.
+        SourceError: the cluster does not respond.
     """
     described = admin.describe()
     return f"cluster {described.cluster_id}: {len(described.brokers)} brokers, {len(described.topics)} topics"

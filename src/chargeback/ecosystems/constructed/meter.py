@@ -100,7 +100,7 @@ class Meter:
         return shares_of(self.points(query, day), label)
 
     def presence(self, query: str, label: str, day: date) -> Shares:
-        """Return at how many steps of the day the query had each value of a label, whatever the number was."""
+        """Return at how many steps of the day the query had each value of a label, with any number."""
         seen = {(at, labels[label]) for at, labels, _ in self.points(query, day) if labels.get(label)}
         counts: dict[str, Decimal] = {}
         for _, name in seen:

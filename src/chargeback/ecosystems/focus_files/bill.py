@@ -50,7 +50,7 @@ _NEW_COLUMNS: Final = (
 )
 #: The product type, if the settings name no column: the first of these with a value.
 _PRODUCT_TYPES: Final = ("SkuMeter", "SkuId", "ServiceName")
-#: Columns that a billing line keeps as ``key=value`` in its tier: they tell apart what has the same product type.
+#: Columns that a billing line keeps as ``key=value`` in its tier, to distinguish lines with the same product type.
 _KEPT: Final = ("ChargeClass", "PricingCategory", "RegionId", "SubAccountId", "CommitmentDiscountStatus")
 _USAGE: Final = "Usage"
 #: The type of a part of a resource that one identity pays.

@@ -1,7 +1,7 @@
 """Tokens of machines: names, rights and scopes, and what a token looks like.
 
 A token is ``cb_<tenant>_<secret>``. The secret has 256 random bits, so that it cannot be guessed; the database has only
-its SHA-256, which need not be slow. Who may read the database cannot use a token.
+its SHA-256, which need not be slow. With read access to the database one cannot use a token.
 """
 
 from __future__ import annotations

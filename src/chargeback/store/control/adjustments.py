@@ -28,12 +28,12 @@ class NewAdjustment:
     Attributes:
         period: the first month that has it.
         until: the last one; None without an end.
-        grouping: by what the value is one: ``identity_id``, ``tag:<key>`` or ``category:<key>``.
+        grouping: the grouping that the value belongs to: ``identity_id``, ``tag:<key>`` or ``category:<key>``.
         value: who gets the amount.
         from_value: who gives it; None if it is added.
         amount: in the currency of the bill.
         applies_to: the month that it is about, if that is another one.
-        reverses: the number of the adjustment that it takes back.
+        reverses: the number of the adjustment that it reverses.
     """
 
     period: AccountingPeriod

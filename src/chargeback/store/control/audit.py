@@ -71,8 +71,7 @@ KINDS: Final = (
     *(NOTIFICATIONS_RETRIED, RUN_REQUESTED, RUN_CANCELLED, REQUEST_REFUSED),
 )
 
-#: Who changes something when no caller has a name: a caller of the API where callers are not authenticated, and who
-#: uses the command line.
+#: The actor of a change without a named caller: an unauthenticated caller of the API, or a user of the command line.
 API: Final = "api"
 COMMAND_LINE: Final = "command line"
 

@@ -21,7 +21,7 @@ from chargeback.store.control.schema import budget_states, budgets
 
 @dataclass(frozen=True, slots=True)
 class BudgetVersion:
-    """One version of a budget: None where it was removed; who wrote it, when and why."""
+    """One version of a budget, or None where it was removed; with its author, time and reason."""
 
     id: str
     version: int

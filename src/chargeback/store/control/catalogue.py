@@ -24,7 +24,7 @@ _ONE_STEP: Final = timedelta(microseconds=1)
 
 #: Days whose content at an instant is kept beyond their retention: that of a closed month.
 Pin = tuple[DayRange, datetime]
-#: The tables that no answer is made of: evidence, which may go while rows stay.
+#: Tables that are never served: evidence, which may be removed while rows stay.
 NOT_PINNED: Final = ("members", "topic_usage")
 
 
@@ -121,8 +121,8 @@ def last_change(connection: Connection) -> datetime | None:
 
 
 def lock_tenant(connection: Connection) -> None:
-    """Until the transaction ends, no other transaction writes facts, tags, categories or closings, nor whatever else
-    takes this lock. SQLite has one writer anyway."""
+    """Block, until the transaction ends, all other transactions that write facts, tags, categories or closings, or take
+    this lock. SQLite has one writer anyway."""
     connection.execute(_LOCK)
 
 
@@ -274,7 +274,7 @@ def _expiring(before: date) -> ColumnElement[bool]:
 
 
 def _pinned(pins: Sequence[Pin]) -> ColumnElement[bool]:
-    """Whether a file of a table that answers are made of was in force at an instant that is pinned."""
+    """Return whether a file of a served table was in force at a pinned instant."""
     its = files.c
     at_one = [
         and_(

@@ -128,8 +128,8 @@ class Books:
         return self._known(posted, self.closed_at(posted))
 
     def corrections(self, posted: AccountingPeriod) -> Iterator[tuple[KnownMonth, KnownMonth]]:
-        """Yield what replaces what of each earlier month in the sum of a month: (after, before). Months of which
-        nothing can have changed are left out."""
+        """Yield for each earlier month the new and the replaced data in the sum of a month: (after, before). Months
+        without a possible change are left out."""
         if self.start is None:
             return
         until, since = self.closed_at(posted), self.closed_at(posted.previous)
@@ -141,7 +141,7 @@ class Books:
             period = period.next
 
     def _known(self, period: AccountingPeriod, at: datetime | None) -> KnownMonth:
-        """What was known of a month at an instant; of a sealed one nothing was learned afterwards."""
+        """Return a month as it was known at an instant; a sealed month does not change any more."""
         found = self.find(period)
         if found is not None and found.sealed_at is not None and (at is None or found.sealed_at < at):
             at = found.sealed_at

@@ -1,8 +1,8 @@
-"""What holds now and needs attention: budgets that are reached, costs that stand out, sinks that get nothing, months
-that can be closed, shadows that can be looked at.
+"""Conditions that hold now and need attention: budgets that are reached, anomalies, sinks without deliveries, months
+that can be closed, shadows that are ready.
 
-All of it follows from what is recorded: the event that began it, and what was found last. Nothing remembers which of
-these were reported.
+All of them follow from recorded data: the event that began them, and the latest findings. It is not recorded which of
+them were reported.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ CONDITIONS: Final = tuple(_HOLDS)
 
 @dataclass(frozen=True)
 class _Holding:
-    """The keys of what holds by what was found last, and what people know of it."""
+    """The keys of the conditions that hold by the latest findings, and the marks that people set."""
 
     keys: Set[_Key]
     marks: Sequence[AnomalyMark]

@@ -34,8 +34,8 @@ MAX_KEY_LENGTH: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class CategoryVersion:
-    """One version of a cost category: its document as JSON, or None where the category was removed; who wrote it, when
-    and why."""
+    """One version of a cost category: its document as JSON, or None where the category was removed; with its author,
+    time and reason."""
 
     key: str
     version: int

@@ -96,8 +96,8 @@ def latest_revision(connection: Connection, dataset: str, day: date) -> Revision
 
 
 def read_policy_versions(connection: Connection, since: date | None) -> dict[date, str | None]:
-    """Return the version of the tenant's own policies by which each day was calculated that has rows: of all days with
-    one and, from a day on, also of those without, ascending."""
+    """Return the version of the tenant's own policies that calculated each day with rows: all days with a version and,
+    from a day on, also those without, ascending."""
     latest = select(revisions.c.tracking_date, func.max(revisions.c.revision).label("revision"))
     latest = latest.where(revisions.c.dataset == DayDataset.CHARGEBACKS).group_by(revisions.c.tracking_date)
     present = latest.subquery()

@@ -24,12 +24,12 @@ BILL: Final = "bill"
 _LISTING: Final = "listing of "
 #: How the error of a day begins that waits for its metrics.
 NOT_MEASURED: Final = "metrics unavailable: "
-#: By which rules evidence is taken now; that of an earlier version is measured once more.
+#: The version of the rules for taking evidence; evidence of an earlier version is measured once more.
 EVIDENCE_VERSION: Final = 1
 
 
 def listing(kind: str) -> str:
-    """What a day lacks that was calculated while a type could not be listed."""
+    """Return what a day lacks that was calculated while a type could not be listed."""
     return f"{_LISTING}{kind}"
 
 
@@ -102,10 +102,10 @@ class DatasetChanges(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class DayState:
-    """One row of the ``days`` table, with those of its datasets. ``error`` is the day's own trouble, in a sentence.
+    """One row of the ``days`` table, with those of its datasets. ``error`` is the day's own error, in a sentence.
 
-    ``incomplete`` says what the day had to do without, and why: the ``metrics``, the ``topic metrics``, a part of the
-    ``bill``, or the ``listing of`` a type. Such a day is calculated again once the whole answer can be had.
+    ``incomplete`` names data that the day lacks, and why: the ``metrics``, the ``topic metrics``, a part of the
+    ``bill``, or the ``listing of`` a type. Such a day is calculated again once the data are complete.
     """
 
     tracking_date: date

@@ -1,8 +1,8 @@
 """Notifications to sinks: each event once for each sink, until it has arrived or is given up.
 
-An event becomes a delivery of every sink that accepts its kind; a new sink gets what happens from then on.
-Who sends a delivery claims it before: for as long as an attempt takes, no other process sends it. A process that dies
-meanwhile leaves it pending, so that every message is sent at least once, and a receiver knows a second one by its id.
+An event becomes a delivery of every sink that accepts its kind; a new sink gets later events only. A process claims a
+delivery before sending it: for the duration of an attempt, no other process sends it. A process that dies meanwhile
+leaves it pending, so that every message is sent at least once, and a receiver recognises a repetition by its id.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def has_news(connection: Connection, names: Collection[str]) -> bool:
 
 
 def is_for(body: Mapping[str, Any], name: str, *, is_owner: bool) -> bool:
-    """Return whether an event is for a sink; one that is an owner has a scope, and hears only of what lies within."""
+    """Return whether an event is for a sink; an owner's sink has a scope, and gets only events within it."""
     is_its = not is_owner or not {name, EVERY_OWNER}.isdisjoint(body.get(OWNERS, ()))
     return is_its and name in (body.get(NOTIFY) or [name])
 
@@ -166,6 +166,6 @@ def sink_states(connection: Connection) -> dict[str, SinkState]:
 
 
 def forget_sinks(connection: Connection, names: Collection[str]) -> None:
-    """Remove what is not configured any more: under the same name, it would begin anew."""
+    """Remove sinks that are not configured any more: a later one of the same name begins with its own first event."""
     connection.execute(delete(deliveries).where(deliveries.c.sink.not_in(names)))
     connection.execute(delete(sinks).where(sinks.c.name.not_in(names)))

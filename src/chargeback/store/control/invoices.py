@@ -18,7 +18,7 @@ from chargeback.store.control.schema import invoices
 
 @dataclass(frozen=True, slots=True)
 class Invoice:
-    """One invoice: its month, its number, its ``content``, and who entered it and when."""
+    """One invoice: its month, its number, its ``content``, and by whom and when it was entered."""
 
     period: AccountingPeriod
     invoice_id: str

@@ -1,7 +1,7 @@
 """Notes: remarks on days, for the readers of their costs.
 
 Every change is recorded in the audit log, as made by ``who``. A note has the scope of the caller who wrote it, by its
-digest: with a ``scope``, the notes of others are as good as not there; without one (None), all notes are there.
+digest: with a ``scope``, the notes of others do not exist; without one (None), all notes do.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class StoredNote(NoteWrite):
 
     @property
     def last_edit(self) -> str:
-        """Who wrote it last, and when, as a sentence without its full stop."""
+        """Return who wrote it last, and when, as a sentence without its full stop."""
         what = "changed" if self.version > 1 else "created"
         return f"{self.changed_by} {what} the note {self.id} at {render_instant(self.changed_at)}"
 

@@ -85,8 +85,8 @@ def _close(connection: Connection, ended: Update) -> int:
 
 
 def ask_to_end(connection: Connection, run_id: int, who: str) -> bool:
-    """Ask a run to end, as cancelled by ``who``; return whether it is asked for the first time and has not ended. The
-    run notices with its next heartbeat, on any process and host."""
+    """Ask a run to end, as cancelled by ``who``; return whether this is the first request and the run has not ended.
+    The run notices with its next heartbeat, on any process and host."""
     asked = update(runs).where(runs.c.run_id == run_id, runs.c.ended_at.is_(None), runs.c.cancelled_by.is_(None))
     return connection.execute(asked.values(cancelled_by=who)).rowcount == 1
 

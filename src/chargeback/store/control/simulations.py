@@ -1,4 +1,4 @@
-"""Simulations that were asked for, and what they found; each is kept for a week, the newest of them."""
+"""Requested simulations and their results; each is kept for a week, up to a number of the newest."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class KeptSimulation:
     """A simulation.
 
     Attributes:
-        id: decided by what was asked, and by all that it is made of.
-        asked: what was asked.
+        id: the digest of the request and of all inputs.
+        asked: the request.
         done, days: how many of how many days are calculated.
-        answer: what was found, as JSON; None before, and of one that failed.
+        answer: the result as JSON; None before the end, and if it failed.
         error: why it failed.
     """
 

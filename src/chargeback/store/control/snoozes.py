@@ -1,4 +1,4 @@
-"""Findings that someone has put off, for a reason, until a day or for good.
+"""Findings that were snoozed, for a reason, until a day or for good.
 
 Every change is recorded in the audit log, as made by ``who``.
 """

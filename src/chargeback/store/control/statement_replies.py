@@ -1,4 +1,4 @@
-"""What recipients say of their statements: that they acknowledge or dispute them.
+"""Replies of recipients to their statements, which acknowledge or dispute them.
 
 Replies are never changed or removed. A reply belongs to the content that the statement had: the last one to that
 content counts, and none to another. Every reply is recorded in the audit log, as

@@ -53,11 +53,11 @@ class Existing(Enum):
 def place_value(
     name: str, held: Sequence[HeldTag], new: DatedValue, existing: Existing
 ) -> tuple[tuple[HeldTag, ...], Effect]:
-    """Return the values of a key after ``new`` was written, ascending, and what became of it. ``name`` says in errors
-    which key of which entity it is: ``team of the identity sa-1``.
+    """Return the values of a key after ``new`` was written, ascending, and the outcome of the write. ``name`` says in
+    errors which key of which entity it is: ``team of the identity sa-1``.
 
     Raises:
-        TagConflict: two values would hold on the same day, or it is not clear which of several is meant.
+        TagConflict: two values would hold on the same day, or several values match an ambiguous one.
     """
     if not held:
         return (HeldTag(None, new),), Effect.CREATED

@@ -1,7 +1,7 @@
 """Tags of resources and identities, in the control database.
 
 A key of an entity may have several values, in periods (UTC days) that do not overlap; without dates one holds for ever.
-What is changed or removed stays known: a question about an earlier instant has the tags of then.
+Changed and removed values are kept: a query as of an earlier instant has the tags of that time.
 
 Every write first raises the tenant's ``tags_revision``: readers see that their caches are outdated, and on PostgreSQL
 the row's lock serialises writers, so that the counts they return are exact. Every change is recorded in the audit log,

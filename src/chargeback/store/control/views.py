@@ -1,7 +1,7 @@
 """Saved views: a page and its query, under a name that is unique among the views that its author sees.
 
-Every change is recorded in the audit log, as made by ``who``. With an ``owner``, the views of others are as good as not
-there: nothing is taken that only they have, neither a name nor a place.
+Every change is recorded in the audit log, as made by ``who``. With an ``owner``, the views of others do not exist:
+neither their names nor their number has an effect.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Facts in object storage: S3 and what speaks like it, Azure Blob Storage and Google Cloud Storage.
+"""Facts in object storage: S3 and compatible stores, Azure Blob Storage and Google Cloud Storage.
 
-An object appears whole when it is written, and is durable when the request is answered. What costs is requests: the
+An object appears whole when it is written, and is durable when the response arrives. Requests are expensive, so the
 sizes of all files are one listing.
 """
 
@@ -37,10 +37,10 @@ PROBE: Final = ".probe"
 _MAX_RETRIES: Final = 10_000
 _FIRST_WAIT: Final = timedelta(milliseconds=100)
 _LONGEST_WAIT: Final = timedelta(seconds=3)
-#: A request that gets no answer for so long is made again, if it only reads.
+#: A request without a response after this time is repeated, if it only reads.
 _TIMEOUT: Final = timedelta(seconds=60)
 _ONE_SECOND: Final = timedelta(seconds=1)
-# A store that lacks the whole bucket answers like one that lacks the object.
+# A store that lacks the whole bucket responds like one that lacks the object.
 _NO_BUCKET: Final = re.compile(r"NoSuchBucket|ContainerNotFound|specified bucket does not exist")
 _MESSAGE: Final = re.compile(r"<Message>([^<]+)</Message>")
 _SKEWED: Final = "RequestTimeTooSkewed"
@@ -109,7 +109,7 @@ class Bucket:
                     yield StoredFile(found["path"], found["size"], found["last_modified"])
 
     def write(self, folder: str, name: str, suffix: str, content: bytes) -> str:
-        """Write an object in one request. One whose answer is lost may be there: upkeep removes it."""
+        """Write an object in one request. If the response is lost, the object may exist: upkeep removes it."""
         path = f"{folder}/{name}-{hashlib.sha256(content).hexdigest()[:DIGITS]}{suffix}"
         self._put(path, content)
         return path
@@ -178,7 +178,7 @@ class Bucket:
             raise OSError(f"{self} does not list what was written")
 
     def clock(self) -> ClockReading:
-        """Return the time by which the store dates an object, which is deleted again: a whole second."""
+        """Return the store's time, from an object that is written and deleted again: a whole second."""
         name = f"{PROBE}/{uuid.uuid4().hex}"
         with _translated(self._named(name)):
             before = utc_now()
@@ -284,7 +284,7 @@ def _translated(name: str) -> Iterator[None]:
 
 
 def _message(name: str, error: Exception) -> str:
-    """What a store says about an object, in one line."""
+    """Return a store's message about an object, in one line."""
     text = str(error)
     message = _MESSAGE.search(text)
     advice = " Set the clock of this machine." if _SKEWED in text else ""

@@ -108,7 +108,7 @@ class Copies:
                         (mine / name).unlink()
 
     def _is_there(self, mine: Path, name: str, file: DayFile) -> bool:
-        """Whether a file is in use, or is kept and now in use."""
+        """Return whether a file is in use; a kept one is put in use."""
         kept, used = Path(file.path), mine / name
         try:
             _link(kept, used)
@@ -141,9 +141,9 @@ class Copies:
             self._keep(used, Path(file.path), len(content))
 
     def _keep(self, used: Path, kept: Path, size: int) -> None:
-        """Keep a file that is in use, if there is room for it; others that were not used for long are removed for it.
+        """Keep a file that is in use, if there is room for it; the least recently used ones are removed to make room.
 
-        Whoever counts next finds the file, as it is kept before the mutex, or the lock, is given back."""
+        The file is kept before the mutex, or the lock, is released, so that the next count includes it."""
         try:
             with self._mutex:
                 if size <= self._allowance:

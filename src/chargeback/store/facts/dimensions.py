@@ -1,6 +1,6 @@
 """The register of dimensions: every combination that was ever charged, under its id.
 
-It answers for one dimension without reading the days, and notices two dimensions that would share an id.
+It finds one dimension without reading the days, and detects two dimensions that would share an id.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class DimensionRegister:
         raise _collision(dimensions.filter(pc.is_in(dimensions["dimension_id"], value_set=twice.combine_chunks())))
 
     def _check_difference(self, dimensions: pa.Table, position: pa.ChunkedArray) -> None:
-        """Check that an id that is already stored stands for the same dimension."""
+        """Check that a stored id has the same dimension."""
         present = dimensions.filter(pc.is_valid(position))
         same = pc.equal(present["dimension_check"], self._checks.take(pc.drop_null(position)))
         if not pc.all(same, min_count=0).as_py():

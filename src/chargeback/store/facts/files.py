@@ -233,7 +233,7 @@ def _as_damage(file: DayFile, error: OSError) -> Exception:
 
 
 def _difference(file: DayFile, size: int, digest: str | None) -> str | None:
-    """How a file differs from what was written."""
+    """Return the difference of a file from its written content."""
     if file.size and size != file.size:
         return f"has {size} bytes, {file.size} were written"
     written = digest_in_name(file.path)

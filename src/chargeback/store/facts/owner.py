@@ -52,7 +52,7 @@ def _check(place: Place, owner: StorageOwner) -> bool:
 
 
 def _recorded(place: Place) -> StorageOwner | None:
-    """What the file says; nothing where it is missing or was cut off."""
+    """Return the owner in the file; None if the file is missing or truncated."""
     try:
         written = json.loads(place.read(OWNER))
         return StorageOwner(str(written["tenant_id"]), str(written["ecosystem"]))

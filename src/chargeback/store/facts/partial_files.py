@@ -149,7 +149,8 @@ def by_week(files: Sequence[DayFile]) -> dict[date, list[DayFile]]:
 
 
 def sources_of(files: Sequence[DayFile]) -> dict[date, str] | None:
-    """Return the digest of each day's file; None where that is no unique answer: then sums of them cannot be kept."""
+    """Return the digest of each day's file; None if a day has several, or a file none: then their sums cannot be
+    kept."""
     digests: dict[date, str] = {}
     for file in files:
         digest = digest_in_name(file.path)

@@ -59,8 +59,8 @@ class LoggedFile(NamedTuple):
 
 
 def publish(place: Place, files: Iterable[NamedFile], revisions: RevisionInstants, *, from_scratch: bool) -> int:
-    """Write into the logs what they lack of the ``files`` of a catalogue, and remove what these do not have; return how
-    many tables were changed. ``from_scratch`` writes all logs anew.
+    """Add missing ``files`` of a catalogue to the logs, and remove files that it does not have; return how many tables
+    were changed. ``from_scratch`` rewrites all logs.
 
     Raises:
         StorageError: a log cannot be written.

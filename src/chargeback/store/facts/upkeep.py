@@ -52,7 +52,7 @@ class CleanupStats:
 
 
 def upkeep_is_due(place: Place, now: datetime) -> bool:
-    """Whether the tables of a place have not been seen to for long at ``now``, or never."""
+    """Return whether the last upkeep of the tables of a place is long ago at ``now``, or never happened."""
     try:
         last = datetime.fromisoformat(place.read(STAMP).decode().strip())
     except (OSError, ValueError):
@@ -132,7 +132,8 @@ def settled_history(
 
 
 def is_fact_file(path: str) -> bool:
-    """Whether a file is one of a table: not of what is published of it, nor of the folders next to the tables."""
+    """Return whether a file belongs to a table's data: not to its published log, nor to the folders next to the
+    tables."""
     return not path.startswith(".") and f"/{LOG}/" not in path
 
 

@@ -59,7 +59,7 @@ def aggregate(
     sums: Callable[[Sums], SumRelation], dataset: Dataset, selection: Selection, grouping: Grouping
 ) -> Aggregate:
     """Return the sums of the selected rows of a dataset by the keys of the grouping; the totals cover everything,
-    buckets are at most :data:`MAX_BUCKETS`. ``sums`` answers questions.
+    buckets are at most :data:`MAX_BUCKETS`. ``sums`` runs the queries.
 
     Raises:
         QueryTimeout: the query was cancelled.

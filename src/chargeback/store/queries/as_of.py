@@ -67,7 +67,7 @@ REVISED_TOPICS: Final = RevisedDataset(
 REVISED: Final[Mapping[str, RevisedDataset]] = {
     dataset.name: dataset for dataset in (REVISED_CHARGEBACKS, REVISED_TOPICS)
 }
-#: By which revisions the files of each table are spoken of: the bill by those of the charges that were made from it.
+#: The dataset whose revisions number the files of each table: for the bill those of the charges made from it.
 REVISED_BY: Final = {
     name: dataset for dataset in (REVISED_TOPICS, REVISED_CHARGEBACKS) for name in (*dataset.evidence, dataset.table)
 }

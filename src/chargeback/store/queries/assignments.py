@@ -66,7 +66,7 @@ class Assignments:
     dataset: Dataset
     tags: Tags
     names: Names
-    #: Who gets the cost of values that hand it on, by the path of a day's file and by value, see
+    #: The receivers of reallocated cost, by the path of a day's file and by value, see
     #: :mod:`~chargeback.store.queries.categorised`.
     shares: dict[str, Mapping[str, Sequence[Receiver]]] = field(default_factory=dict, repr=False)
     #: Sums that are kept, see :mod:`~chargeback.store.queries.categorised`.
@@ -78,7 +78,7 @@ class Assignments:
 
     @property
     def subjects(self) -> tuple[str, ...]:
-        """What the rules see of a row, and the dataset has; none where all rows are the same to them."""
+        """Return the columns that the rules read and the dataset has; none if all rows are the same to the rules."""
         return tuple(name for name in used_columns(self.category) if name in self.dataset.subjects)
 
     @property
@@ -202,8 +202,7 @@ _OUTCOMES: Final = pa.schema(
 
 @dataclass(frozen=True)
 class UsedCategory:
-    """A category of a query: its place, its assignments, and by UTC day who gets the cost of the values that hand it
-    on."""
+    """A category of a query: its place, its assignments, and by UTC day the receivers of reallocated cost."""
 
     place: int
     assignments: Assignments

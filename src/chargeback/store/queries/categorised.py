@@ -1,11 +1,12 @@
 """Sums by cost category: each row belongs to a value, is split over several, or is reallocated from one to others.
 
-What belongs to one value is summed like everything else, from partial aggregates where these answer. What a rule splits
-is divided in whole units of 10⁻¹² by largest remainder, each distinct amount of a group once: so the parts have the sum
-of the rows, and are those that rows show. What a value reallocates is its sums of a day times the weights of that day,
-which are exact numbers of 10⁻²⁴: nothing is rounded, so the parts have the sum of the rows in every group and filter.
+Rows with a single value are summed like everything else, from partial aggregates if these suffice. Rows that a rule
+splits are divided in whole units of 10⁻¹² by largest remainder, each distinct amount of a group once: so the parts have
+the sum of the rows, and equal the parts that lists show. The reallocated cost of a value is its sums of a day times the
+weights of that day, which are exact numbers of 10⁻²⁴: nothing is rounded, so the parts have the sum of the rows in
+every group and filter.
 
-The sums of one category by time, which are asked for most, are kept in memory for each file after all of this.
+The final sums of one category by time, the most frequent query, are kept in memory for each file.
 
 The result takes the place of partial aggregates: it has the columns that the query names, ``category_<place>`` and
 ``rule_<place>`` for each category, and the sums. A product of a sum (up to 38 digits) and a weight (twelve) does not
@@ -123,8 +124,8 @@ def _weights(outcomes: str) -> str:
 
 
 def parts_of_whole(shares: str) -> str:
-    """Return who gets the whole cost of rows, by day and source: the ``receiver``, what remains with it (``share``) and
-    what it ``passed`` on.
+    """Return the receivers of the cost of rows, by day and source: the ``receiver``, the part that it has in the end
+    (``share``) and the part that it ``passed`` on.
 
     ``shares`` is a table of (day, source, receiver, weight, passed), see
     :class:`~chargeback.categories.handover.Receiver`; units are parts of the whole cost of a row.
@@ -485,8 +486,8 @@ _UsageByDay = Mapping[date, Mapping[str, Mapping[str, int]]]
 def shares_of(
     query: CategoryQuery, used: UsedCategory, whole: Scan, measured: Measured
 ) -> dict[date, Mapping[str, Sequence[Receiver]]]:
-    """Return who gets the cost of the values of one category of a query that hand it on, on the days of ``whole``: all
-    rows of whole days.
+    """Return the receivers of reallocated cost of one category of a query, on the days of ``whole``: all rows of whole
+    days.
 
     Raises:
         QueryTimeout: the query was cancelled.

@@ -20,10 +20,10 @@ from chargeback.store.queries.datasets import METADATA
 from chargeback.store.queries.scan import SOURCE, Condition
 from chargeback.store.queries.sql_format import one_of
 
-#: The column of the share of a row's amount that a part has, where one category is asked for.
+#: The column with a part's share of its row's amount, if the query has one category.
 SHARE = "category_share"
 
-#: A part of a row: its units, and its value of each category by which rows are chosen.
+#: A part of a row: its units, and its value of each category that selects rows.
 _Piece = tuple[int, Mapping[str, str]]
 #: The values of a row, ascending, and their weights.
 _Weighed = tuple[list[str], list[int]]

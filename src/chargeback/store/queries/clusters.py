@@ -24,7 +24,7 @@ ClusterLookup = Callable[[], Mapping[str, str]]
 
 
 class ClusterCache:
-    """The clusters of the tenants that were asked for them last. Safe for use by several threads."""
+    """The clusters of the most recently used tenants. Safe for use by several threads."""
 
     def __init__(self) -> None:
         self._clusters: RevisionCache[Mapping[str, str]] = RevisionCache(most=16)

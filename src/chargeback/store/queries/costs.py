@@ -31,7 +31,7 @@ _SUMS: Final = (*CHARGEBACKS.sums, ROW_COUNT, DISTINCT_ROWS)
 
 @dataclass(frozen=True)
 class CostQuery:
-    """Which costs are asked for, and how they are summed.
+    """A query of costs.
 
     Attributes:
         selection: the rows of the period.
@@ -40,9 +40,9 @@ class CostQuery:
         series: which of ``by`` is broken down over time.
         top: how many values a breakdown names.
         unit: day, week or month.
-        zone: in whose calendar these begin.
-        issues: whether what was not allocated as intended is summed as well.
-        rates: of the currency of the answer, where it is another than the bill's.
+        zone: the time zone of these units.
+        issues: whether allocation issues are summed as well.
+        rates: of the currency of the result, if it is not the bill's.
     """
 
     selection: Selection

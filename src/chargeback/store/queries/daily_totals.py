@@ -107,8 +107,8 @@ _Files = tuple[str, ...]
 
 
 class DayTotals:
-    """The sums of the days that were asked for last, by the paths of their files: of whole days, for any scope of
-    a reader. Safe for use by several threads."""
+    """The sums of the most recently queried days, by the paths of their files: of whole days, for any scope of a
+    reader. Safe for use by several threads."""
 
     def __init__(self, room: int = ROOM) -> None:
         self._room = room

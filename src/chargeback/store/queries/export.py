@@ -44,7 +44,7 @@ class ExportedRows:
         per: a unit of time (day, week, month; UTC): the rows of each that agree in the columns of the
             ``default_export``, of which ``columns`` are then some, and in their categories, are summed.
         constants: further columns that are texts: SQL by their names.
-        table: what the rows are taken from instead, in the order of its column ``number``.
+        table: a table from which the rows are taken instead, in the order of its column ``number``.
     """
 
     cursor: Cursor

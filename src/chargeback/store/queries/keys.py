@@ -1,4 +1,4 @@
-"""What rows are summed by: columns, tags, cost categories, clusters, days and units of time.
+"""Keys by which rows are summed: columns, tags, cost categories, clusters, days and units of time.
 
 Units of time follow a zone's calendar. A zone is a handful of offsets from UTC, each valid for some months. Adding the
 offset of its segment to a timestamp and dividing by the length of a day is some ten times faster than asking the

@@ -1,7 +1,8 @@
-"""Partial aggregates: an aggregate adds up kept sums of the files instead of their rows, where both say the same.
+"""Partial aggregates: an aggregate adds up stored sums of the files instead of their rows, if both give the same
+result.
 
 For each set of columns that a dataset declares, the sums of its files by these columns and by timestamp are kept.
-Because the timestamp is kept, they answer for every window, zone and unit of time; because they are exact sums of the
+Because the timestamp is kept, they work for every window, zone and unit of time; because they are exact sums of the
 same rows, adding them up gives what adding up the rows gives, to the last digit. A query uses them if it reads no other
 column of the table, and if every file that it reads has them; else it reads the rows.
 """
@@ -87,9 +88,9 @@ def add_up(
     reads: Collection[str],
     query: Callable[[SumSource], T],
 ) -> T:
-    """Return what ``query`` makes of the partial aggregates of a scan or, where these do not answer, of its rows.
+    """Return the result of ``query`` on the partial aggregates of a scan or, if these do not suffice, on its rows.
 
-    ``reads`` are the columns that the query reads, besides those of the scan's filter and its sums. Without
+    ``reads`` are the columns that the query reads, in addition to those of the scan's filter and its sums. Without
     ``partials`` the rows are read.
 
     Raises:

@@ -55,7 +55,7 @@ def read_document(place: Place, kind: str, sha256: str) -> bytes:
 
 
 class PinnedNames:
-    """The display names of an instant, with the present clusters; read when they are first asked for."""
+    """The display names of an instant, with the present clusters; read when first needed."""
 
     def __init__(self, place: Place, sha256: str, clusters: ClusterLookup) -> None:
         self._place = place

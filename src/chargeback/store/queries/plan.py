@@ -1,10 +1,10 @@
-"""What answers a question: the one place that decides it, and that applies the scope of a reader.
+"""The plan of a query: the only place that decides what is read, and that applies the scope of a reader.
 
-Sums are added up from, in this order: the kept sums of what a scope shows, the partial aggregates of files, where one
-set of these has every column that is read, and the rows. Sums of periods that no kept sums answer are made of the sums
-of rows by dimension: a row's dimension decides everything that it can be filtered and grouped by, but its environment,
-so that this is a scan of numbers; texts, tags and filters then concern some thousand sums. What cost categories divide
-is summed by their values (:mod:`~chargeback.store.queries.categorised`).
+Sums are added up from, in this order: the kept sums of a scope's visible rows, the partial aggregates of files, where
+one set of these has every column that is read, and the rows. Sums of periods without suitable kept sums are made of the
+sums of rows by dimension: a row's dimension determines everything that it can be filtered and grouped by, except its
+environment, so that this is a scan of numbers; texts, tags and filters then concern some thousand sums. Rows that cost
+categories divide are summed by their values (:mod:`~chargeback.store.queries.categorised`).
 
 Sums in another currency are those of each UTC month, times the rate of the month. A product of a sum, DECIMAL(38, 12),
 and a rate, DECIMAL(18, 8), is a DECIMAL(38, 20): nothing is rounded. Further digits are whole numbers, and are
@@ -92,7 +92,7 @@ class Reads:
 
 @dataclass
 class Plan:
-    """What one reader sees, and how its questions are answered.
+    """The data of one reader, and the execution of its queries.
 
     Raises (everywhere): QueryTimeout when the query was cancelled; StorageError when the facts cannot be read.
     """
@@ -112,7 +112,7 @@ class Plan:
     # Sums
 
     def sums(self, question: Sums) -> SumRelation:
-        """Return the relation that answers a question.
+        """Return the relation with the sums of a question.
 
         Raises:
             UnknownCategory: the tenant has no such cost category.
@@ -142,8 +142,8 @@ class Plan:
         return relation(_run, _keep)
 
     def sums_of_each(self, question: Sums) -> list[tuple[SumRelation, str]]:
-        """Return for each key of a question the sums by it, maybe by others as well, with the column of its values.
-        Keys that one set of kept sums answers, or none does, are summed together."""
+        """Return for each key of a question a relation with the sums by it, maybe by others as well, and the column of
+        its values. Keys that the same set of kept sums covers, or none does, are summed together."""
         groups: dict[tuple[str, ...] | None, list[int]] = {}
         for place, key in enumerate(self._keys(question, None)):
             columns = self._covering(question.dataset, question.selection, Reads.of([key]))
@@ -293,7 +293,7 @@ class Plan:
         return use(categorised(self._with_shares(query), sorted(reads.columns)))
 
     def _visible_source(self, question: Sums, reads: Reads) -> SumSource | None:
-        """Return the kept sums of the scope's rows that answer a question, if there are any."""
+        """Return suitable kept sums of the scope's rows for a question, if there are any."""
         dataset, selection = question.dataset, question.selection
         if self.visible_sums is None or not self._adds_up_visible_sums(selection, reads):
             return None
@@ -311,7 +311,7 @@ class Plan:
         return SumSource(relation, scan.row_condition(), sums_of(names), are_partial=True, rows=table.num_rows)
 
     def _adds_up_visible_sums(self, selection: Selection, reads: Reads) -> bool:
-        """Return whether a query can be answered by sums of whole rows, or of their parts in the scope."""
+        """Return whether sums of whole rows, or of their parts in the scope, suffice for a query."""
         by_category = selection.categories or reads.categories
         return self.visible_sums is not None and selection.min_amount is None and not by_category
 
@@ -331,7 +331,7 @@ class Plan:
         return self._of_rows(question, Reads(frozenset([*TIME_COLUMNS, *columns])), _sum)
 
     def _covering(self, dataset: Dataset, selection: Selection, reads: Reads) -> tuple[str, ...] | None:
-        """Return the set of columns whose sums answer a question; None if no set does."""
+        """Return a set of columns whose sums suffice for a question; None if there is none."""
         if not self._adds_up_visible_sums(selection, reads):
             selection = self.visible(dataset, selection)
         keys = reads.categories | {each.key for each in selection.categories}

@@ -1,15 +1,15 @@
-"""What was posted to months, instead of what was charged on days.
+"""Posted amounts of months, instead of charges of days.
 
-To a month is posted what was known of it when it was closed and, as corrections, what was learned of earlier months
-since the month before was closed:
+A month has the amounts that were known when it was closed and, as corrections, the changes of earlier months since the
+month before was closed:
 
     posted(P) = known(P, c(P)) + Σ over earlier months M of [known(M, c(P)) − known(M, c(P−1))]
 
 ``known(M, T)`` is what a reader as of the instant T sees of the days of M; ``c(P)`` is the instant at which P was
-closed or, of an open month, now. So the sum over all months is what is known now, after any history;
-nothing is copied, and no row needs a key. Only days whose files differ between the two instants are read for a
-correction, unless tags or cost categories that the question uses were changed as well. Where files alone decide, what
-was read for a correction is kept, and so is the answer: asked again, nothing is read; after a run, the month alone.
+closed or, of an open month, now. So the sum over all months is what is known now, after any history; nothing is copied,
+and no row needs a key. Only days whose files differ between the two instants are read for a correction, unless tags or
+cost categories of the query were changed as well. If only files matter, the data read for a correction are kept, and so
+is the result: a repeated query reads nothing; after a run, it reads the month alone.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class PostedReader(TenantReader):
         self, base: TenantReader, books: Books, control: ControlDatabase, open_past: OpenPast, kept: KeptTables
     ) -> None:
         """Read the ``books``; ``base`` sees the instant of the books, and ``open_past`` opens readers of others.
-        ``kept`` has what was read for corrections, and answers."""
+        ``kept`` has the data read for corrections, and results."""
         super().__init__(
             base.cursor,
             base._tables,
@@ -215,8 +215,8 @@ class PostedReader(TenantReader):
         for posted in periods_of(window):
             if not only_corrections:
                 yield _Side(posted, posted.days, self.books.regular(posted).at, REGULAR)
-            # Months that are known as of the same instants, as all are that are not sealed, are read together; those
-            # between them, of which nothing is posted any more, are not.
+            # Months that are known as of the same instants, which is true of all months that are not sealed, are read
+            # together; sealed months between them, to which nothing is posted any more, are left out.
             for (until, since), pairs in groupby(self.books.corrections(posted), lambda each: (each[0].at, each[1].at)):
                 months = [after.period for after, _ in pairs]
                 within = DayRange(months[0].start, months[-1].days.end)
@@ -243,12 +243,12 @@ class PostedReader(TenantReader):
     # Sums
 
     def sums(self, question: Sums) -> SumRelation:
-        """Return the relation that answers a question about what was posted. What corrections change by nothing has no
-        group; the rows of a correction are those of both of its sides."""
+        """Return the relation with the posted sums of a question. Groups that corrections do not change are left out;
+        the rows of a correction are those of both of its sides."""
         return self._posted(question)
 
     def corrections_of(self, question: Sums) -> SumRelation:
-        """Return the relation that answers a question about corrections alone."""
+        """Return the relation with the sums of the corrections alone."""
         return self._posted(question, only_corrections=True)
 
     def corrections_by_month(self, posted: AccountingPeriod) -> Mapping[AccountingPeriod, Decimal]:
@@ -426,7 +426,7 @@ class PostedReader(TenantReader):
 
 #: What the rows of a correction have in common, besides their day: all that makes a dimension, and the environment.
 _KEPT: Final = ("dimension_id", *DIMENSION_COLUMNS, "environment_id")
-#: An answer with more rows is not kept: while it is made into one, they are all in memory.
+#: A result with more rows is not kept: while it is built, all of them are in memory.
 _KEPT_ROWS: Final = 20_000
 _TYPES: Final[Mapping[str, str]] = {NUMBER: "BIGINT", AMOUNT: "DECIMAL(38, 12)"}
 _NO_TIME: Final = InstantRange(

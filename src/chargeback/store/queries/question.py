@@ -1,4 +1,4 @@
-"""A question for sums, and the relation that answers it."""
+"""The description of a query for sums, and the relation with its result."""
 
 from __future__ import annotations
 

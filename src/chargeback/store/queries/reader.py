@@ -63,8 +63,8 @@ class TenantReader:
         scope: RowScope | None = None,
     ) -> None:
         """Read ``tables``; with a ``past``, ``snapshots`` and ``tags`` are those of an earlier instant: kept partial
-        aggregates are used for it, but none are made in their place. What a scope says of tags is about the present
-        ones: who may no longer see something, may not see its past."""
+        aggregates are used for it, but none are made in their place. Conditions of a scope on tags use the present
+        tags: a caller who may no longer see something may not see its past."""
         self.cursor = cursor
         self.tags = tags
         self.clusters = clusters
@@ -106,8 +106,8 @@ class TenantReader:
     def keeping(
         self, entities: Callable[[Callable[[], VisibleEntities]], VisibleEntities], sums: VisibleSums
     ) -> TenantReader:
-        """Return this reader, which asks ``entities`` for what occurs in its rows, and adds up ``sums`` of them; both
-        may know them, or have the rows read."""
+        """Return this reader with caches: ``entities`` for the entities of its rows, and ``sums`` of them; each may
+        have the value, or have the rows read."""
         self._keep_entities = entities
         self.plan.visible_sums = sums
         return self
@@ -184,7 +184,7 @@ class TenantReader:
         return self.plan.days_of(dataset, selection)
 
     def sums(self, question: Sums) -> SumRelation:
-        """Return the relation that answers a question.
+        """Return the relation with the sums of a question.
 
         Raises:
             UnknownCategory: the tenant has no such cost category.
@@ -257,7 +257,7 @@ class TenantReader:
         """Yield the selected rows as a file, see :class:`~chargeback.store.queries.export.ExportedRows`.
 
         Without ``columns`` the file has the dataset's ``default_export``. With cost categories among the columns or the
-        filters, what is split is one row for each of its parts. Nothing is read before the first piece is asked for.
+        filters, a split row becomes one row for each of its parts. Nothing is read before the first piece is needed.
         """
         named = columns or dataset.default_export
         keys = {name.removeprefix(CATEGORY_PREFIX) for name in named if name.startswith(CATEGORY_PREFIX)}

@@ -19,7 +19,7 @@ _PART_OF_ALL: Final = 16
 
 
 class RevisionCache(Generic[T]):
-    """The latest value of each tenant; with ``most``, of the tenants that were asked for last. Safe for use by several
+    """The latest value of each tenant; with ``most``, of the most recently used tenants. Safe for use by several
     threads."""
 
     def __init__(self, most: int | None = None) -> None:
@@ -44,8 +44,8 @@ class RevisionCache(Generic[T]):
 
 
 class KeptTables:
-    """Tables by what they are made of, which never changes: those that were asked for last. A large one is not kept.
-    Safe for use by several threads."""
+    """The most recently used tables, by the immutable data that they are made of. A large one is not kept. Safe for use
+    by several threads."""
 
     def __init__(self, most_bytes: int | None = None) -> None:
         """Limit what is kept to a number of bytes; without a limit, the memory of the machine decides."""

@@ -79,7 +79,7 @@ def sum_exact(column: str, places: int = PLACES, where: str = "TRUE") -> str:
 
 
 def distance(first: str, second: str, places: int = PLACES) -> str:
-    """By how much two such values differ, whichever is larger."""
+    """Return the absolute difference of two such values."""
     one, other = (
         exact(f"{a}.whole - {b}.whole", f"{a}.fine - {b}.fine", places) for a, b in ((first, second), (second, first))
     )

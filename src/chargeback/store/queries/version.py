@@ -40,7 +40,7 @@ class DataVersion:
 
     @cached_property
     def digest(self) -> str:
-        """One text for all that the answers are made of."""
+        """Return one text for all data that results are made of."""
         versions = {name: (snapshot.version, snapshot.gone) for name, snapshot in self.snapshots.items()}
         return hashlib.blake2b(f"{self.control}{versions}".encode(), digest_size=16).hexdigest()
 
@@ -71,8 +71,8 @@ def read_version(
 def past_version(
     store: TenantStore, token: CancellationToken, caches: LookupCaches, at: datetime, revision: object
 ) -> DataVersion:
-    """Return the version of an instant that is asked for often: that of a closing. It is read once for each
-    ``revision`` of pasts.
+    """Return the version of a frequently used instant: that of a closing. It is read once for each ``revision`` of
+    pasts.
 
     Raises:
         QueryTimeout: the token is cancelled.

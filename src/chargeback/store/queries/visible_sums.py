@@ -1,8 +1,8 @@
-"""Sums of what a scope lets someone see, kept in memory.
+"""Sums of the visible rows of a scope, kept in memory.
 
 Partial aggregates sum all rows of a file. Here are the sums of its visible rows by the same sets of columns, so that a
-question within a scope adds up no more than the same question without one. They are made of the files that a question
-reads, when it is first asked, and stay valid as long as the files themselves do: a file never changes.
+query within a scope adds up no more than the same query without one. They are made by the first query that reads a
+file, and stay valid as long as the file exists, because a file never changes.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class VisibleSums:
         files: Sequence[DayFile],
         make: Callable[[Sequence[DayFile]], pa.Table],
     ) -> pa.Table | None:
-        """Return the sums of some files by a set of columns; ``make`` sums those that were not asked for before, and
-        returns them ascending by ``date``; it may sum more days.
+        """Return the sums of some files by a set of columns; ``make`` sums the new ones, and returns them ascending by
+        ``date``; it may sum more days.
 
         None if there is no file, or if the sums are too large to be kept: then it costs less to read the rows.
         """
@@ -107,7 +107,7 @@ def _ordinal_of(value: pa.Scalar) -> int:
 
 
 class VisibleSumsCache:
-    """The kept sums of the scopes that were asked for last. Safe for use by several threads."""
+    """The kept sums of the most recently used scopes. Safe for use by several threads."""
 
     def __init__(self, most_bytes: int | None = None) -> None:
         """Limit the cache to a number of bytes; without a limit, the memory of the machine decides."""
@@ -116,7 +116,7 @@ class VisibleSumsCache:
         self._kept: OrderedDict[str, VisibleSums] = OrderedDict()
 
     def get(self, place: str, revision: object) -> VisibleSums:
-        """Return the sums of a tenant's scope at this very revision of what decides who may see what."""
+        """Return the sums of a tenant's scope for the exact revision of the data that determine access."""
         with self._lock:
             known = self._kept.get(place)
             if known is None or known.revision != revision:
