@@ -233,6 +233,7 @@ PARTS = {
     "simulation_id": "0" * 64,
     "shadow_name": "next",
     "budget_id": "all",
+    "note_id": "1",
     "sink_name": "desk",
     "contract_id": "provider",
 }
