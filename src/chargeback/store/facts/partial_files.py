@@ -12,6 +12,7 @@ import hashlib
 import json
 import logging
 import math
+import os
 import time
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -209,7 +210,7 @@ def _data_digests(paths: Iterable[str]) -> frozenset[str]:
 
 def _listed(folder: Path) -> list[str]:
     try:
-        return sorted(path.name for path in folder.iterdir())
+        return sorted(os.listdir(folder))  # noqa: PTH208 - for every query: pathlib would make objects of all names
     except OSError:
         return []
 

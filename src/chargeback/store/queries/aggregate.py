@@ -77,13 +77,21 @@ def aggregate(
     when = bucket(grouping.unit, grouping.zone, relation.days)
     found = relation.newest(MAX_BUCKETS)
     whole = found if found.is_whole else sums(replace(question, by=_categories(by)))
-    shown = ["count(*)", f"sum({DISTINCT_ROWS})::BIGINT", *(whole.total(*names) for names in amounts.values())]
-    ((buckets, total_rows, *totals),) = whole.rows(f"SELECT {', '.join(shown)} FROM sums")
+    texts = _texts(found, when, grouping.by, amounts) if found.are_few else "NULL"
+    shown = ["count(*)", f"sum({DISTINCT_ROWS})::BIGINT", texts, *(whole.total(*each) for each in amounts.values())]
+    ((buckets, total_rows, rendered, *totals),) = whole.rows(
+        f"SELECT {', '.join(shown)} FROM {_with_texts(whole, amounts)}"
+    )
     if not total_rows:
         return Aggregate.of_nothing(amounts)
     truncated = buckets > MAX_BUCKETS or not found.is_whole
+    if not found.are_few:
+        newest = _newest_buckets(found, when) if truncated else "sums"
+        ((rendered,),) = found.rows(
+            f"SELECT {_texts(found, when, grouping.by, amounts)} FROM {_with_texts(found, amounts, newest)}"
+        )
     return Aggregate(
-        _buckets(found, when, grouping.by, amounts, _newest_buckets(found, when) if truncated else None),
+        rendered,
         {name: render(total) for name, total in zip(amounts, totals, strict=True)} | {"total_rows": total_rows},
         truncated,
     )
@@ -122,25 +130,29 @@ def _time(value: object) -> str:
     return f"DATE '{value}'" if isinstance(value, date) else str(value)
 
 
-def _buckets(
-    found: SumRelation, when: Bucket, by: Sequence[str], amounts: Mapping[str, tuple[str, ...]], kept: str | None
-) -> list[str]:
-    """Written by the database: there may be thousands, and making objects of them takes longer than summing. ``kept``
-    are the rows that are shown, if not all are."""
-    places, values, relation = found.question.places, [found.amount(*each) for each in amounts.values()], kept or "sums"
+_Amounts = Mapping[str, tuple[str, ...]]
+
+
+def _with_texts(found: SumRelation, amounts: _Amounts, relation: str = "sums") -> str:
+    """Return a relation (SQL) with the ``texts`` of its amounts, where these have further digits."""
+    if not found.is_fine:
+        return relation
+    values = [found.amount(*each) for each in amounts.values()]
+    return f"(SELECT *, {exact_texts(values, found.question.places)} AS texts FROM {relation})"
+
+
+def _texts(found: SumRelation, when: Bucket, by: Sequence[str], amounts: _Amounts) -> str:
+    """Return the list of the buckets as they are shown, as SQL. The database writes them: there may be thousands, and
+    making objects of them takes longer than summing."""
     if found.is_fine:
-        relation = f"(SELECT *, {exact_texts(values, places)} AS texts FROM {relation})"
-        texts = [f"texts[{place}]" for place in range(1, len(values) + 1)]
+        texts = [f"texts[{place}]" for place in range(1, len(amounts) + 1)]
     else:
-        texts = [decimal_text(value, places) for value in values]
+        texts = [decimal_text(found.amount(*each), found.question.places) for each in amounts.values()]
     dimensions = ", ',', ".join(
         f"""'"{name}":', coalesce({json_text(f"d{number}")}, 'null')""" for number, name in enumerate(by)
     )
     shown = {"time_bucket": when.label, **dict(zip(amounts, texts, strict=True))}
     members = ", ".join(f"""'"{name}":"', {sql}, '",'""" for name, sql in shown.items())
     order = ", ".join(f"d{number} NULLS FIRST" for number in range(len(by)))
-    rows = found.rows(
-        f"""SELECT concat('{{"dimensions":{{', {dimensions}, '}},', {members}, '"row_count":', row_count, '}}')
-            FROM {relation} ORDER BY {when.order}, {order}"""
-    )
-    return [text for (text,) in rows]
+    return f"""list(concat('{{"dimensions":{{', {dimensions}, '}},', {members}, '"row_count":', row_count, '}}')
+                    ORDER BY {when.order}, {order})"""

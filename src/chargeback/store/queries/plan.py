@@ -136,6 +136,8 @@ class Plan:
             return self.with_source(question, Reads.of(keys), _use)
 
         def _keep(most: int) -> SumRelation:
+            if self.with_source(question, Reads.of(keys), lambda source: source.are_partial and source.rows <= most):
+                return relation(_run, are_few=True)  # to make a table would take longer than to read them
             table, is_whole = self._kept(question, keys, most, is_fine=is_fine)
             return relation(lambda use: use(f"SELECT * FROM {table}", {}), is_whole=is_whole)
 

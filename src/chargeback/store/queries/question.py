@@ -69,6 +69,7 @@ class SumRelation:
     Attributes:
         days: the UTC days that have rows of the window, without its filters; None if none has.
         is_whole: it has all groups, not only the newest ones.
+        are_few: there are no more groups than were asked for, and they are not kept in a table: read them once.
 
     Raises (everywhere): QueryTimeout when the query was cancelled; StorageError when the facts cannot be read.
     """
@@ -80,6 +81,7 @@ class SumRelation:
     run: Run = field(repr=False)
     keep: Callable[[int], SumRelation] | None = field(default=None, repr=False)
     is_whole: bool = True
+    are_few: bool = False
 
     def rows(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[tuple[Any, ...]]:
         """Return the rows of a query of ``sums``."""
