@@ -438,7 +438,7 @@ def list_tags(request: Entities, params: Annotated[TagsQuery, Query()]) -> PageO
     """List all tags by entity, key and date."""
     page = params.paging
     connection = request.connection
-    wanted = tag_store.TagFilter(params.entity_type, params.tag_key, request.visible)
+    wanted = tag_store.TagMatch(params.entity_type, params.tag_key, request.visible)
     if request.wants_csv:
         rows = tag_store.every_listed(connection, wanted)
         columns = TagItem.columns()
@@ -456,7 +456,7 @@ def list_keys(request: Entities, _params: Annotated[TenantsQuery, Query()]) -> T
 @router.get("/tags/keys/{tag_key}/values", needs=Right.READ)
 def list_values(request: Entities, tag_key: Key, params: Annotated[TagValuesQuery, Query()]) -> TagValues:
     """List the values in use of a key; the list is empty if the key is not in use."""
-    wanted = tag_store.TagFilter(tag_key=tag_key, entities=request.visible)
+    wanted = tag_store.TagMatch(tag_key=tag_key, entities=request.visible)
     return TagValues(values=tag_store.values(request.connection, wanted, params.q))
 
 

@@ -17,7 +17,7 @@ from chargeback.reports.answers import Exact, Instant, ResponseModel, Sum, left_
 from chargeback.reports.changes import ChangeEffects
 from chargeback.reports.policies import PolicyPortion
 from chargeback.reports.reconciliation import ReconciledState
-from chargeback.store.control.statement_replies import Reply
+from chargeback.store.control.statement_replies import RecordedReply
 
 #: The kinds of lines: costs assigned to the value, costs reallocated to it, and (negative) costs that it reallocates.
 DIRECT: Final = "direct"
@@ -162,7 +162,7 @@ class StatementReply(ResponseModel):
     )
 
     @classmethod
-    def of(cls, reply: Reply, digest: str) -> Self:
+    def of(cls, reply: RecordedReply, digest: str) -> Self:
         """Return a reply to a statement whose content now has the ``digest``."""
         return cls(
             number=reply.number,

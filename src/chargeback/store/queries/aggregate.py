@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from chargeback.model.currency import Rates
 from chargeback.model.money import render
 from chargeback.store.queries.datasets import Dataset
-from chargeback.store.queries.keys import Bucket, ByCategory, ByTime, Key, bucket, keys_of
+from chargeback.store.queries.keys import ByCategory, ByTime, Key, TimeBucket, bucket, keys_of
 from chargeback.store.queries.lookups import CATEGORY_PREFIX
 from chargeback.store.queries.partials import DISTINCT_ROWS, REALLOCATED, ROW_COUNT
 from chargeback.store.queries.question import SumRelation, Sums
@@ -103,7 +103,7 @@ def shown_amounts(dataset: Dataset, grouping: Grouping) -> Mapping[str, tuple[st
     return dataset.amounts
 
 
-def _newest_buckets(found: SumRelation, when: Bucket) -> str:
+def _newest_buckets(found: SumRelation, when: TimeBucket) -> str:
     """Return the rows (SQL) that remain when the oldest time buckets are left out whole; of a single time bucket that
     is too large by itself, those with the largest amounts."""
     times = found.rows(f"SELECT {when.order}, count(*) FROM sums GROUP BY ALL ORDER BY 1 DESC")
@@ -123,7 +123,7 @@ def _time(value: object) -> str:
 
 
 def _buckets(
-    found: SumRelation, when: Bucket, by: Sequence[str], amounts: Mapping[str, tuple[str, ...]], kept: str | None
+    found: SumRelation, when: TimeBucket, by: Sequence[str], amounts: Mapping[str, tuple[str, ...]], kept: str | None
 ) -> list[str]:
     """Written by the database: there may be thousands, and making objects of them takes longer than summing. ``kept``
     are the rows that are shown, if not all are."""

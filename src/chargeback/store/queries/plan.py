@@ -91,7 +91,7 @@ class Reads:
 
 
 @dataclass
-class Plan:
+class QueryPlan:
     """What one reader sees, and how its questions are answered.
 
     Raises (everywhere): QueryTimeout when the query was cancelled; StorageError when the facts cannot be read.
