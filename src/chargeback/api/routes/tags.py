@@ -256,7 +256,7 @@ class OfEntity(ResponseModel):
     entity_id: str = Field(examples=["lkc-abc123"])
 
 
-class BulkCounts(ResponseModel):
+class EntryCounts(ResponseModel):
     """The results of the entries of a bulk write."""
 
     created_count: int
@@ -269,11 +269,11 @@ class BulkCounts(ResponseModel):
         return cls(created_count=done.created, updated_count=done.updated, skipped_count=done.skipped, **more)
 
 
-class EntityCounts(BulkCounts, OfEntity):
+class EntityCounts(EntryCounts, OfEntity):
     """The results that the entries about one entity would have."""
 
 
-class BulkResult(BulkCounts):
+class BulkResult(EntryCounts):
     """The changes of a bulk write, or, with `dry_run`, those that it would make."""
 
     entities: list[EntityCounts] | None = left_out(_ENTITIES)
