@@ -10,8 +10,8 @@ from typing import Annotated, Final, Literal, Protocol, Self
 
 from pydantic import Field, PlainSerializer, WithJsonSchema
 
+from chargeback.config.settings import CurrencyPlace, Dates, Numbers
 from chargeback.model.cents import render_cents, rounded_cents
-from chargeback.model.formats import CurrencyPlace, Dates, Numbers
 from chargeback.model.money import total
 from chargeback.reports.answers import Exact, Instant, ResponseModel, Sum, left_out
 from chargeback.reports.changes import ChangeEffects
