@@ -27,8 +27,7 @@ from benchmarks.storage import replace_tables
 from chargeback.model.days import utc_now
 from chargeback.store.control.catalogue import add, end_days, end_table, every_file, instant_of_change
 from chargeback.store.control.database import ControlDatabase
-from chargeback.store.control.days import DatasetState, DayDataset, save_dataset, save_day
-from chargeback.store.control.retention import delete_days
+from chargeback.store.control.days import DatasetState, DayDataset, delete_days, save_dataset, save_day
 from chargeback.store.facts.dimensions import write_register
 from chargeback.store.facts.published import publish, shorten_logs
 from chargeback.store.facts.tables import (

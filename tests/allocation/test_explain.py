@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from chargeback.allocation.day import Evidence
-from chargeback.allocation.explain import FAILED, SKIPPED, ExplainedPortion, explain_line, explain_topic
+from chargeback.allocation.explain import FAILED, SKIPPED, PortionExplanation, explain_line, explain_topic
 from chargeback.model.topics import EXISTED, UNATTRIBUTED, TopicPlan
 from tests.allocation.bills import DAY, POLICIES, bill, usage
 from tests.allocation.days import evidence
@@ -22,7 +22,7 @@ def line_id(day: Evidence, product_type: str) -> str:
     return str(found)
 
 
-def explained(day: Evidence, product_type: str, identity_id: str, portion: int | None = None) -> ExplainedPortion:
+def explained(day: Evidence, product_type: str, identity_id: str, portion: int | None = None) -> PortionExplanation:
     """The explanation of a line of a type."""
     return explain_line(day, POLICIES, line_id(day, product_type), identity_id, portion)
 
@@ -186,7 +186,7 @@ def test_the_portion_may_be_left_out() -> None:
 
 def explained_topic(
     line: str, topic: str, evidence: pa.Table | None = TRAFFIC, plan: TopicPlan = PLAN
-) -> ExplainedPortion:
+) -> PortionExplanation:
     """The explanation of one line."""
     return explain_topic(DAY, bill(line), evidence, plan, topic)
 

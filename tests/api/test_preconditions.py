@@ -2,10 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 
 from chargeback.api.preconditions import Preconditions
 from chargeback.api.problems import PreconditionFailed, PreconditionRequired
+
+
+@dataclass(frozen=True)
+class One:
+    """A version of something."""
+
+    etag: str
+    version: int = 3
+    last_edit: str = "ann changed it"
+
+    @property
+    def is_removal(self) -> bool:
+        """Whether it is one."""
+        return self.etag == "gone"
+
+
+def check(match: str | None, none_match: str | None, last: str | None) -> None:
+    """Check the headers against the last version, by its ETag."""
+    Preconditions(match, none_match).check("note 7", None if last is None else One(last))
 
 
 @pytest.mark.parametrize(
@@ -14,6 +35,7 @@ from chargeback.api.problems import PreconditionFailed, PreconditionRequired
         (None, None, None),
         (None, "*", None),
         (None, '"1"', None),
+        (None, None, "gone"),
         ('"1"', None, '"1"'),
         ("*", None, '"1"'),
         ('"0", "1"', '"2"', '"1"'),
@@ -21,24 +43,25 @@ from chargeback.api.problems import PreconditionFailed, PreconditionRequired
 )
 def test_what_passes(match: str | None, none_match: str | None, present: str | None) -> None:
     """The headers name the present version, or there is none."""
-    Preconditions(match, none_match).check(present, what="It", faster="Ann was.")
+    check(match, none_match, present)
 
 
 @pytest.mark.parametrize(
     ("match", "none_match", "present", "message"),
     [
-        ('"0"', None, '"1"', "Ann was. Read it again, and repeat your change."),
-        ('W/"1"', None, '"1"', "Ann was. Read it again, and repeat your change."),
-        ("", None, '"1"', "Ann was. Read it again, and repeat your change."),
-        ("*", None, None, "Ann was. Read it again, and repeat your change."),
-        (None, "*", '"1"', "Ann was. To replace it, send its ETag as If-Match."),
-        (None, '"1"', '"1"', "Ann was. To replace it, send its ETag as If-Match."),
+        ('"0"', None, '"1"', "Someone else was faster: ann changed it. Read it again, and repeat your change."),
+        ('W/"1"', None, '"1"', "Someone else was faster: ann changed it. Read it again, and repeat your change."),
+        ("", None, '"1"', "Someone else was faster: ann changed it. Read it again, and repeat your change."),
+        ("*", None, None, "There is no note 7. Read it again, and repeat your change."),
+        ("*", None, "gone", "Someone else was faster: ann changed it. Read it again, and repeat your change."),
+        (None, "*", '"1"', "Someone else was faster: ann changed it. To replace it, send its ETag as If-Match."),
+        (None, '"1"', '"1"', "Someone else was faster: ann changed it. To replace it, send its ETag as If-Match."),
     ],
 )
 def test_someone_was_faster(match: str | None, none_match: str | None, present: str | None, message: str) -> None:
     """412: something else is there, or nothing. Weak ETags name no version."""
     with pytest.raises(PreconditionFailed) as error:
-        Preconditions(match, none_match).check(present, what="It", faster="Ann was.")
+        check(match, none_match, present)
     assert str(error.value) == message
 
 
@@ -46,5 +69,7 @@ def test_someone_was_faster(match: str | None, none_match: str | None, present: 
 def test_what_must_be_named(none_match: str | None) -> None:
     """428: something is there, and the request does not say that it knows."""
     with pytest.raises(PreconditionRequired) as error:
-        Preconditions(None, none_match).check('"1"', what="It", faster="Ann was.")
-    assert str(error.value) == ("It exists: send the ETag that GET returns as If-Match, so that no change is lost.")
+        check(None, none_match, '"1"')
+    assert str(error.value) == (
+        "Version 3 of the note 7 exists: send the ETag that GET returns as If-Match, so that no change is lost."
+    )

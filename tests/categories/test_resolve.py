@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from chargeback.categories.parsing import parse_category
-from chargeback.categories.resolve import Assignment, Outcome, RuleName, outcome_of, resolve, used_columns
+from chargeback.categories.resolve import Outcome, RuleName, SubjectAssignment, outcome_of, resolve, used_columns
 from chargeback.model.dated import DatedValue, Period
 from tests.support.categories import SomeNames, SomeTags
 
@@ -66,7 +66,7 @@ def test_the_tester_names_the_rule_its_reason_the_path_and_the_losers() -> None:
     found = outcome_of(parse_category("k", document), {"identity_id": "sa-1"}, DAY, NO_TAGS, NO_NAMES)
     path = ("payments", "retail", "group")
     rule, lost = RuleName(1, "first", "CHG-1"), RuleName(3, "rules[3]", None)
-    assert found == Assignment((("payments", 1),), (path,), rule, (lost,))
+    assert found == SubjectAssignment((("payments", 1),), (path,), rule, (lost,))
 
 
 def test_a_row_without_the_tested_column_does_not_match() -> None:

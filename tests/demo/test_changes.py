@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import httpx
 
-from chargeback.demo.changes import Changes
+from chargeback.demo.changes import OrganisationChanges
 from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.responses import loads
 from chargeback.demo.server import DemoServer
@@ -17,7 +17,7 @@ from tests.demo.conftest import TODAY
 
 def test_costs_can_be_edited_dropped_and_restored(organisation: Organisation) -> None:
     """A late correction shows, a dropped day is empty, a restored one is as generated; other days stay."""
-    changes, day = Changes(organisation), organisation.spec.first_day
+    changes, day = OrganisationChanges(organisation), organisation.spec.first_day
     before = changes.cost_texts(day)
     changes.add_cost(day, {**changes.cost_rows(day)[0], "id": "late", "amount": Decimal("-0.1000000001")})
     assert changes.cost_texts(day)[:-1] == before
@@ -31,7 +31,7 @@ def test_costs_can_be_edited_dropped_and_restored(organisation: Organisation) ->
 
 def test_an_edit_does_not_touch_the_organisation(organisation: Organisation) -> None:
     """Rows handed out to be edited are copies."""
-    changes, day = Changes(organisation), organisation.spec.first_day
+    changes, day = OrganisationChanges(organisation), organisation.spec.first_day
     before = organisation.cost_rows(day)
 
     def spoil(rows: list[Json]) -> list[Json]:
@@ -45,7 +45,7 @@ def test_an_edit_does_not_touch_the_organisation(organisation: Organisation) -> 
 
 def test_time_passes(organisation: Organisation, spec: DemoSpec) -> None:
     """A day later another day of costs is served, and edits are still in force."""
-    changes = Changes(organisation)
+    changes = OrganisationChanges(organisation)
     changes.drop_costs(spec.first_day)
     newest = spec.last_cost_day + timedelta(days=1)
     assert changes.cost_texts(newest) == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chargeback.demo.faults import Fault, Faults, RateLimiter
+from chargeback.demo.faults import CredentialLimiter, Fault, Faults
 
 
 def test_a_fault_hits_its_path_as_often_as_it_says() -> None:
@@ -27,7 +27,7 @@ def test_faults_follow_each_other() -> None:
 def test_a_bucket_empties_and_fills_again() -> None:
     """After the burst a request is refused with the seconds to wait; after them one passes."""
     now = [1000.0]
-    limiter = RateLimiter(2, 0.5, clock=lambda: now[0])
+    limiter = CredentialLimiter(2, 0.5, clock=lambda: now[0])
     assert [limiter.take("a")[0] for _ in range(3)] == [True, True, False]
     passes, headers = limiter.take("a")
     assert not passes
@@ -41,7 +41,7 @@ def test_a_bucket_empties_and_fills_again() -> None:
 def test_credentials_do_not_share_a_bucket() -> None:
     """One key's requests do not limit another's; a successful response has the remaining number, without
     Retry-After."""
-    limiter = RateLimiter(1, 1, clock=lambda: 0.0)
+    limiter = CredentialLimiter(1, 1, clock=lambda: 0.0)
     assert limiter.take("a")[0]
     assert limiter.take("b") == (
         True, {"X-RateLimit-Limit": "1", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1"},

@@ -13,11 +13,11 @@ import pytest
 from chargeback.demo.metrics import METRICS
 from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.prometheus import (
-    Aggregate,
     Evaluator,
     Number,
     OverTime,
     Selector,
+    VectorAggregate,
     check_resolution,
     duration_ms,
     parse,
@@ -261,7 +261,7 @@ def test_the_services_query_is_understood() -> None:
     before = parse('sum by (a, b) (sum_over_time(m{x="1", y=~"p|q", z!=""}[1d12h]))')
     behind = parse('sum(sum_over_time(m{x="1",y=~"p|q",z!="",}[36h])) by (a,b)')
     for query in (before, behind):
-        assert isinstance(query, Aggregate)
+        assert isinstance(query, VectorAggregate)
         assert (query.operation, query.by) == ("sum", ("a", "b"))
         assert isinstance(query.inner, OverTime)
         assert query.inner.range_ms == 36 * 3_600_000

@@ -22,7 +22,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from chargeback.config.notifications import ChatSettings, MailSettings, WebhookSettings
 from chargeback.notifications import senders
 from chargeback.notifications.message import try_message
-from chargeback.notifications.senders import Outcome, send
+from chargeback.notifications.senders import SendResult, send
 from tests.support.receiver import OTHER_SECRET, SECRET, Answer, Receiver
 
 NOW = datetime.now(UTC)
@@ -40,7 +40,7 @@ def test_a_webhook_is_signed_with_every_secret() -> None:
     """The signature is valid for the receivers' libraries, in any zone of the clock."""
     with Receiver() as receiver:
         now = datetime.now(timezone(timedelta(hours=9)))
-        assert send(hook(receiver.url, SECRET, OTHER_SECRET), MESSAGE, now) == Outcome()
+        assert send(hook(receiver.url, SECRET, OTHER_SECRET), MESSAGE, now) == SendResult()
     (received,) = receiver.received
     assert received.headers["webhook-id"] == MESSAGE.id
     assert received.headers["content-type"] == "application/json"
@@ -53,17 +53,17 @@ def test_a_webhook_is_signed_with_every_secret() -> None:
 @pytest.mark.parametrize(
     ("answer", "outcome"),
     [
-        (Answer(200, text="ok"), Outcome()),
-        (Answer(500, text="broken"), Outcome("the receiver answered 500: broken")),
-        (Answer(429, {"Retry-After": "120"}), Outcome("the receiver answered 429", wait=120)),
-        (Answer(410), Outcome("the receiver answered 410", is_final=True)),
+        (Answer(200, text="ok"), SendResult()),
+        (Answer(500, text="broken"), SendResult("the receiver answered 500: broken")),
+        (Answer(429, {"Retry-After": "120"}), SendResult("the receiver answered 429", wait=120)),
+        (Answer(410), SendResult("the receiver answered 410", is_final=True)),
         (
             Answer(302, {"Location": "http://127.0.0.1:1/"}),
-            Outcome("the receiver answered 302 (redirects are not followed)"),
+            SendResult("the receiver answered 302 (redirects are not followed)"),
         ),
     ],
 )
-def test_what_a_receiver_answers(answer: Answer, outcome: Outcome) -> None:
+def test_what_a_receiver_answers(answer: Answer, outcome: SendResult) -> None:
     """It has taken it or not, wants to be left alone for a while, or for ever; redirects are not followed."""
     with Receiver(lambda _received, _before: answer) as receiver:
         assert send(hook(receiver.url), MESSAGE, NOW) == outcome
@@ -116,7 +116,7 @@ def test_a_chat_gets_the_sentence_and_the_link() -> None:
     """Without a signature: the address is the secret."""
     with Receiver() as receiver:
         settings = {"type": "slack", "url": receiver.url, "allow_private": True}
-        assert send(ChatSettings.model_validate(settings), MESSAGE, NOW) == Outcome()
+        assert send(ChatSettings.model_validate(settings), MESSAGE, NOW) == SendResult()
     (received,) = receiver.received
     assert json.loads(received.body) == {"text": f"{MESSAGE.sentence}\n{MESSAGE.link}"}
 
@@ -183,7 +183,7 @@ def test_a_mail() -> None:
     """The sentence is its subject; its id is the same each time."""
     with mailbox() as server:
         for _ in range(2):
-            assert send(mails(port=server.server_address[1]), MESSAGE, NOW) == Outcome()
+            assert send(mails(port=server.server_address[1]), MESSAGE, NOW) == SendResult()
     first, second = (message_from_string(each, policy=default) for each in server.mails)
     assert first["Subject"] == MESSAGE.sentence
     assert first["To"] == "ann@example.com, ben@example.com"

@@ -25,7 +25,7 @@ from chargeback.store.control import conditions as stored
 from chargeback.store.control import schema
 from chargeback.store.control.anomalies import KnownAnomaly, MarkedDays, add_mark, save_anomalies
 from chargeback.store.control.budgets import read_budget, write_budget
-from chargeback.store.control.conditions import Condition, read_conditions
+from chargeback.store.control.conditions import AlertCondition, read_conditions
 from chargeback.store.control.events import Event, add_events
 from chargeback.store.control.shadows import ShadowDay, save_shadow_day
 from tests.support.alertmanager import alerts_at, running_alertmanager
@@ -74,7 +74,7 @@ def story(laboratory: Laboratory, kind: str, *, impact: str = "100.00", state: s
         save_anomalies(connection, [KnownAnomaly(STORY, DAY, state, float(impact), 1.0, now)], 1, DAY)
 
 
-def conditions(laboratory: Laboratory, now: datetime | None = None) -> list[Condition]:
+def conditions(laboratory: Laboratory, now: datetime | None = None) -> list[AlertCondition]:
     """Return the conditions that hold now."""
     with laboratory.store.control.read() as connection:
         return read_conditions(connection, utc_now() if now is None else now)

@@ -19,7 +19,7 @@ from chargeback.model.run_request import RunRequest
 from chargeback.pipeline import child
 from chargeback.pipeline.child import ChildProcesses, RunningChild
 from chargeback.pipeline.child_process import Messenger
-from chargeback.pipeline.executor import Assignment
+from chargeback.pipeline.executor import RunAssignment
 from chargeback.pipeline.run_messages import Progress, RunOutcome, RunResult, RunStats, Stage, StopReason
 from chargeback.store.control.lease import LeaseOwner, acquire
 from chargeback.store.control.runs import ask_to_end, read_log
@@ -80,7 +80,7 @@ def started(deployment: Deployment, executor: ChildProcesses | None = None, *, e
     """A run of the tenant under its lease, or under one of earlier."""
     lease = acquire(deployment.store.control, LeaseOwner.this_process())
     secrets = load_configuration(deployment.config_file).secrets()
-    assignment = Assignment(
+    assignment = RunAssignment(
         deployment.tenant, RunRequest(), lease.epoch - epochs_ago, LoggingSettings(), secrets, deployment.clock
     )
     return (executor or ChildProcesses()).start(assignment)

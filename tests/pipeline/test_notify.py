@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 
 from chargeback.categories.parsing import parse_category
 from chargeback.config.notifications import MailSettings, MaintenanceSettings, WebhookSettings
-from chargeback.notifications.senders import Outcome
+from chargeback.notifications.senders import SendResult
 from chargeback.pipeline import notify
 from chargeback.pipeline.notify import BACKOFF, DeliveryMetrics, Notifier
 from chargeback.reports.categories.editing import save_categories
@@ -271,9 +271,9 @@ def test_mails_go_to_the_contacts_of_who_they_are_about(desk: Desk, monkeypatch:
     document = parse_category("team", {"rules": [], "values": values})
     sent: list[list[str]] = []
 
-    def _sent(sink: MailSettings, *_: object) -> Outcome:
+    def _sent(sink: MailSettings, *_: object) -> SendResult:
         sent.append(sink.to)
-        return Outcome()
+        return SendResult()
 
     monkeypatch.setattr(notify, "send", _sent)
     mail = {"type": "smtp", "host": "x", "sender": "c@example.com", "to": ["all@example.com"], "contacts": "team"}

@@ -16,8 +16,8 @@ from chargeback.recompute.verify import PAST_RETENTION, verify
 from chargeback.store.control.audit import KEPT as KEPT_ENTRIES
 from chargeback.store.control.audit import AuditEntry, record
 from chargeback.store.control.catalogue import end_days, instant_of_change
+from chargeback.store.control.days import delete_days
 from chargeback.store.control.events import Event, add_events
-from chargeback.store.control.retention import delete_days
 from chargeback.store.control.schema import audit, events, grants, topic_failures
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, MEMBERS_TABLE, SCHEMAS, USAGE_TABLE
 from chargeback.store.facts.upkeep import STAMP

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from chargeback.model.run_request import RunRequest
-from chargeback.recompute.stored_day import LineNotFound, Siblings, StoredDay, first, where
+from chargeback.recompute.stored_day import LineNotFound, LineRows, StoredDay, first, where
 from chargeback.store.queries.as_of import REVISED_CHARGEBACKS
 from tests.support.clock import NOW, FixedClock
 from tests.support.sources import DAY, Laboratory, line
@@ -40,7 +40,7 @@ def test_rows_evidence_and_amounts(laboratory: Laboratory) -> None:
         assert day.revision is not None
         assert day.revision.revision == revision
         (billed,) = billing.to_pylist()
-        assert Siblings.of(day.rows, billed) == Siblings(2, Decimal(cost), equals_line=True)
+        assert LineRows.of(day.rows, billed) == LineRows(2, Decimal(cost), equals_line=True)
         amounts = day.amounts(billed["line_id"], billed, lambda rows: first(rows, identity_id="sa-a"))
         assert [each.amount for each in amounts] == [Decimal(75), Decimal(90)]
         amounts = day.amounts(billed["line_id"], billed, lambda _: None)

@@ -9,12 +9,12 @@ import pytest
 
 from chargeback.model.days import instants
 from chargeback.reports.costs import CostRequest, buckets_of
-from chargeback.reports.periods import Period
+from chargeback.reports.periods import CalendarPeriod
 from chargeback.reports.topic_costs import of_topics
 from chargeback.store.queries.selection import CategoryFilter, ColumnFilter, Selection, TagFilter
 
 WINDOW = instants(date(2026, 1, 30), date(2026, 2, 2), ZoneInfo("Asia/Tokyo"))
-PERIOD = Period(date(2026, 1, 30), date(2026, 2, 2))
+PERIOD = CalendarPeriod(date(2026, 1, 30), date(2026, 2, 2))
 
 
 @pytest.mark.parametrize(

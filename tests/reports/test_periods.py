@@ -7,7 +7,7 @@ from datetime import date
 
 import pytest
 
-from chargeback.reports.periods import COMPARISON, PERIOD, Period, compared_period, named_period
+from chargeback.reports.periods import COMPARISON, PERIOD, CalendarPeriod, compared_period, named_period
 
 LAST = date(2026, 11, 14)
 
@@ -32,7 +32,7 @@ LAST = date(2026, 11, 14)
 def test_named_periods(name: str, start: date, end: date) -> None:
     """They end on the last calculated day, but for months of the calendar."""
     assert re.fullmatch(PERIOD, name)
-    assert named_period(name, LAST) == Period(start, end)
+    assert named_period(name, LAST) == CalendarPeriod(start, end)
 
 
 @pytest.mark.parametrize("name", ["0d", "7", "d", "1000d", "weeks", "last-7d", "2026-13", "2026-1", "", "7D"])
@@ -43,22 +43,22 @@ def test_what_is_no_period(name: str) -> None:
 
 def test_the_period_before_has_the_same_length() -> None:
     """It ends on the day before this one begins."""
-    period = Period(date(2026, 3, 1), date(2026, 3, 31))
-    assert compared_period("previous", period) == Period(date(2026, 1, 29), date(2026, 2, 28))
+    period = CalendarPeriod(date(2026, 3, 1), date(2026, 3, 31))
+    assert compared_period("previous", period) == CalendarPeriod(date(2026, 1, 29), date(2026, 2, 28))
     assert compared_period("none", period) is None
 
 
 def test_the_year_before_has_the_same_dates() -> None:
     """A leap day corresponds to the last of February."""
-    assert compared_period("year", Period(date(2024, 2, 29), date(2024, 3, 1))) == Period(
+    assert compared_period("year", CalendarPeriod(date(2024, 2, 29), date(2024, 3, 1))) == CalendarPeriod(
         date(2023, 2, 28), date(2023, 3, 1)
     )
 
 
 def test_two_dates_are_a_period() -> None:
     """They exist, lie in order, and not before all time."""
-    period = Period(LAST, LAST)
-    assert compared_period("2026-01-01..2026-01-02", period) == Period(date(2026, 1, 1), date(2026, 1, 2))
+    period = CalendarPeriod(LAST, LAST)
+    assert compared_period("2026-01-01..2026-01-02", period) == CalendarPeriod(date(2026, 1, 1), date(2026, 1, 2))
     for wrong in (
         "2026-01-02..2026-01-01",
         "2026-02-30..2026-03-01",

@@ -30,7 +30,7 @@ from chargeback.errors import (
 )
 from chargeback.sources.calls import CALLS
 from chargeback.sources.credentials import Credentials
-from chargeback.sources.http import Body, Call, HttpClient, Limits, next_address
+from chargeback.sources.http import Call, HttpClient, Limits, ResponseBody, next_address
 from chargeback.sources.rate_limit import RateLimiter
 from tests.sources.loopback import Answer, Asked, Loopback, Script, each
 
@@ -392,7 +392,7 @@ TEXT = b"what the provider says " * 50
 
 def read(sent: bytes, encoding: str, largest: int = 10_000, *, pieces: int = 1) -> bytes:
     """Return a body that arrives in pieces of some bytes."""
-    body = Body(encoding, largest, "http://source/x")
+    body = ResponseBody(encoding, largest, "http://source/x")
     for start in range(0, len(sent), pieces):
         body.add(sent[start : start + pieces])
     return body.finish()

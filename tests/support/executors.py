@@ -6,14 +6,14 @@ import threading
 from collections.abc import Callable
 
 from chargeback.model.days import utc_now
-from chargeback.pipeline.executor import Assignment
+from chargeback.pipeline.executor import RunAssignment
 from chargeback.pipeline.run_messages import STOPPED, Progress, RunOutcome, RunResult, StopReason
 
 
 class HeldRun:
     """A run that does nothing until it is released."""
 
-    def __init__(self, assignment: Assignment) -> None:
+    def __init__(self, assignment: RunAssignment) -> None:
         self.tenant = assignment.tenant.name
         self._ended = threading.Event()
         self._outcome = RunOutcome.COMPLETED
@@ -40,7 +40,7 @@ class HeldRuns:
         self.started: list[HeldRun] = []
         self._hold = hold
 
-    def start(self, assignment: Assignment) -> HeldRun:
+    def start(self, assignment: RunAssignment) -> HeldRun:
         """Start one."""
         run = HeldRun(assignment)
         self.started.append(run)

@@ -51,7 +51,7 @@ SKIPPED: Final = "lines without measurements of topics are left out, as `missing
 
 
 @dataclass(frozen=True, slots=True)
-class TriedMethod:
+class MethodAttempt:
     """One method of a portion's chain: its position from 1, how many identities it finds (None: not shown), and why it
     did not apply."""
 
@@ -100,7 +100,7 @@ class UsageSplit:
 
 
 @dataclass(frozen=True, slots=True)
-class Arithmetic:
+class ShareArithmetic:
     """How an amount follows from the portion: all in units of 10⁻¹², of the absolute amount.
 
     Attributes:
@@ -122,7 +122,7 @@ class Arithmetic:
 
 
 @dataclass(frozen=True, slots=True)
-class ExplainedPortion:
+class PortionExplanation:
     """One portion of a line, as it concerns one identity.
 
     Attributes:
@@ -138,13 +138,13 @@ class ExplainedPortion:
     number: int
     share: Decimal
     amount: Decimal
-    methods: tuple[TriedMethod, ...] = ()
+    methods: tuple[MethodAttempt, ...] = ()
     usage_split: UsageSplit | None = None
-    arithmetic: Arithmetic | None = None
+    arithmetic: ShareArithmetic | None = None
     why_nothing: str | None = None
 
     @property
-    def applied(self) -> TriedMethod | None:
+    def applied(self) -> MethodAttempt | None:
         """Return the method by which the portion was split."""
         return next((each for each in self.methods if each.applied), None)
 
@@ -156,7 +156,7 @@ def explain_line(
     identity_id: str,
     portion: int | None = None,
     resource_name: str | None = None,
-) -> ExplainedPortion:
+) -> PortionExplanation:
     """Return how one portion of a line was split, as it concerns one identity.
 
     ``policies`` maps the product types of the bill to their policies; types without one are unknown. The default
@@ -214,13 +214,13 @@ class _LineSplit:
         arithmetic = self._arithmetic(self.costs[number], self._group(number), identity_id)
         return arithmetic is not None and arithmetic.amount != 0
 
-    def explain(self, number: int, identity_id: str) -> ExplainedPortion:
+    def explain(self, number: int, identity_id: str) -> PortionExplanation:
         """Return the explanation of one portion."""
         portion: Portion = self._policy.portions[number - 1]
         cost = self.costs.get(number)
         if cost is None:
             nothing = "the line costs nothing" if not self.costs else f"portion {number} of the line costs nothing"
-            return ExplainedPortion(number, portion.share, from_units(0), why_nothing=nothing)
+            return PortionExplanation(number, portion.share, from_units(0), why_nothing=nothing)
         group = self._group(number)
         arithmetic = self._arithmetic(cost, group, identity_id)
         methods = self._methods(cost)
@@ -230,7 +230,7 @@ class _LineSplit:
             why_nothing = self._why_no_contender(applied.method, identity_id)
         elif arithmetic.amount == 0:
             why_nothing = "its exact share is less than 10⁻¹², and others have larger remainders"
-        return ExplainedPortion(
+        return PortionExplanation(
             number,
             portion.share,
             from_units(cost.units),
@@ -243,7 +243,7 @@ class _LineSplit:
     def _group(self, number: int) -> TargetGroup:
         return self._targets.allocate(self.costs[number], metrics_available=self._metrics_available).group
 
-    def _methods(self, cost: PortionCost) -> tuple[TriedMethod, ...]:
+    def _methods(self, cost: PortionCost) -> tuple[MethodAttempt, ...]:
         """Return all methods of a portion's chain; those after the one that applied were not needed."""
         position = self._targets.allocate(cost, metrics_available=self._metrics_available).chain_position
         tried = []
@@ -252,7 +252,7 @@ class _LineSplit:
             why_not = None if number == position else f"not needed: method {position} applied"
             if number < position:
                 why_not = self._why_not(method)
-            tried.append(TriedMethod(number, method, 0 if group is None else len(group.identity_index), why_not))
+            tried.append(MethodAttempt(number, method, 0 if group is None else len(group.identity_index), why_not))
         return tuple(tried)
 
     def _why_not(self, method: AllocationMethod) -> str:
@@ -295,7 +295,7 @@ class _LineSplit:
             self._metrics_available,
         )
 
-    def _arithmetic(self, cost: PortionCost, group: TargetGroup, identity_id: str) -> Arithmetic | None:
+    def _arithmetic(self, cost: PortionCost, group: TargetGroup, identity_id: str) -> ShareArithmetic | None:
         ids, weights = self._ids(group), _weights(group)
         if identity_id not in ids:
             return None
@@ -305,7 +305,7 @@ class _LineSplit:
         larger = sum(other > remainder for _, other in divided)
         equal_before = sum(other == remainder for _, other in divided[:index])
         share = split_in_order(cost.units, weights)[index]
-        return Arithmetic(
+        return ShareArithmetic(
             Fraction(units * weights[index], whole),
             floor,
             units - sum(quotient for quotient, _ in divided),
@@ -383,7 +383,7 @@ def explain_topic(
     plan: TopicPlan,
     topic: str,
     cluster_name: str | None = None,
-) -> ExplainedPortion:
+) -> PortionExplanation:
     """Return how a line (one row of schema BILLING) was attributed to topics, as it concerns one of them.
 
     Reasons call the cluster of the line by its ``cluster_name``, or by its id.
@@ -415,7 +415,7 @@ def explain_topic(
     return replace(found, methods=methods, usage_split=_of_topics(found.usage_split), why_nothing=why_nothing)
 
 
-def _told(tried: TriedMethod, cluster: str, *, is_failed: bool) -> TriedMethod:
+def _told(tried: MethodAttempt, cluster: str, *, is_failed: bool) -> MethodAttempt:
     """Return a method whose reason speaks of topics."""
     if tried.why_not is None or tried.why_not.startswith("not needed"):
         return tried
@@ -426,7 +426,7 @@ def _told(tried: TriedMethod, cluster: str, *, is_failed: bool) -> TriedMethod:
     return tried
 
 
-def _why_not_among(topic: str, applied: TriedMethod, plan: TopicPlan) -> str:
+def _why_not_among(topic: str, applied: MethodAttempt, plan: TopicPlan) -> str:
     """Return why a topic does not share a line."""
     if topic == UNATTRIBUTED:
         return f"there were topics to attribute the line to, so nothing is left for {UNATTRIBUTED}"

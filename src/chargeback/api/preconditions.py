@@ -7,7 +7,8 @@ from typing import Annotated
 
 from fastapi import Depends, Header
 
-from chargeback.api.problems import PreconditionFailed, PreconditionRequired
+from chargeback.api.problems import PreconditionFailed, PreconditionRequired, sentence
+from chargeback.model.edits import Edited, last_edit_of, present_version
 
 ANY = "*"
 
@@ -22,22 +23,24 @@ class Preconditions:
     match: str | None
     none_match: str | None
 
-    def check(self, present: str | None, *, what: str, faster: str) -> None:
-        """Check the headers against the ETag of the present version, None if there is none. ``what`` names the object,
-        and ``faster`` is a sentence about who changed it last.
+    def check(self, what: str, last: Edited | None) -> None:
+        """Check the headers against the last version of ``what``, as "note 3", which may be its removal.
 
         Raises:
             PreconditionFailed: the present version is not the one that the client named.
             PreconditionRequired: there is a version, but the request names none.
         """
+        present = present_version(last)
+        faster = sentence(f"{'' if last is None else 'someone else was faster: '}{last_edit_of(what, last)}")
         if self.match is not None:
-            if present is None or not _names(self.match, present):
+            if present is None or not _names(self.match, present.etag):
                 raise PreconditionFailed(f"{faster} Read it again, and repeat your change.")
         elif present is not None:
-            if self.none_match is not None and _names(self.none_match, present):
+            if self.none_match is not None and _names(self.none_match, present.etag):
                 raise PreconditionFailed(f"{faster} To replace it, send its ETag as If-Match.")
             raise PreconditionRequired(
-                f"{what} exists: send the ETag that GET returns as If-Match, so that no change is lost."
+                f"Version {present.version} of the {what} exists: send the ETag that GET returns as If-Match, so that "
+                "no change is lost."
             )
 
 

@@ -26,7 +26,7 @@ from chargeback.api.problems import InvalidParameter
 from chargeback.model.chargeback import CostType
 from chargeback.model.days import InstantRange, instants
 from chargeback.model.texts import separated_values
-from chargeback.reports.periods import COMPARISON, PERIOD, Comparison, Period, compared_period, named_period
+from chargeback.reports.periods import COMPARISON, PERIOD, CalendarPeriod, Comparison, compared_period, named_period
 from chargeback.store.queries.costs import COST_COLUMNS
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 from chargeback.store.queries.keys import TAG_PREFIX
@@ -93,11 +93,11 @@ class NamedPeriodQuery(CommonParameters):
             return super().cross_checks(raw, now)
         return [*super().cross_checks(raw, now), InvalidParameter("period", "should not be given together with dates")]
 
-    def chosen_period(self, lookback_days: int, last: date | None) -> Period:
+    def chosen_period(self, lookback_days: int, last: date | None) -> CalendarPeriod:
         """Return the requested days; ``last`` is the last calculated day, or None for the day of the request."""
         start, end = self.days(lookback_days)
         if self.period is None:
-            return Period(start, end)
+            return CalendarPeriod(start, end)
         return named_period(self.period, last or end)
 
 
@@ -108,7 +108,7 @@ class PeriodQuery(NamedPeriodQuery, FactsParameters):
 class UsualPeriodQuery(PeriodQuery):
     """Period parameters; without any, they mean the last 30 calculated days."""
 
-    def chosen_period(self, lookback_days: int, last: date | None) -> Period:
+    def chosen_period(self, lookback_days: int, last: date | None) -> CalendarPeriod:
         """Return the requested days; ``last`` is the last calculated day."""
         usual = self.period is None and self.start_date is None and self.end_date is None
         params = self.model_copy(update={"period": USUAL_PERIOD}) if usual else self
@@ -150,10 +150,10 @@ class ComparingQuery(DatasetQuery):
     @field_validator("compare")
     @classmethod
     def _possible(cls, value: str) -> str:
-        compared_period(value, Period(date(2001, 1, 1), date(2001, 1, 1)))
+        compared_period(value, CalendarPeriod(date(2001, 1, 1), date(2001, 1, 1)))
         return value
 
-    def _periods(self, lookback_days: int, last: date | None) -> tuple[Period, Period | None]:
+    def _periods(self, lookback_days: int, last: date | None) -> tuple[CalendarPeriod, CalendarPeriod | None]:
         """Return the period and the one that it is compared with; None if that would be before the first date."""
         usual = self.period is None and self.start_date is None and self.end_date is None
         params = self.model_copy(update={"period": USUAL_PERIOD}) if usual else self

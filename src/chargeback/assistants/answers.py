@@ -11,7 +11,7 @@ from pydantic_core import to_json
 
 from chargeback.assistants.api_client import ApiClient, Parameters, ToolError
 from chargeback.assistants.arguments import PeriodArguments
-from chargeback.reports.periods import Period, named_period
+from chargeback.reports.periods import CalendarPeriod, named_period
 
 #: The limit of a result, in characters of JSON: some 4,000 tokens, as ids and digits are three characters a token.
 MOST_CHARACTERS: Final = 12_000
@@ -39,14 +39,14 @@ class KnownTenant:
         last = found["last_date"]
         return cls(name, found["currency"], None if last is None else date.fromisoformat(last), found)
 
-    def period(self, arguments: PeriodArguments) -> Period:
+    def period(self, arguments: PeriodArguments) -> CalendarPeriod:
         """Return the days that are meant.
 
         Raises:
             ToolError: nothing is calculated yet.
         """
         if arguments.start_date is not None and arguments.end_date is not None:
-            return Period(arguments.start_date, arguments.end_date)
+            return CalendarPeriod(arguments.start_date, arguments.end_date)
         if self.data_through is None:
             raise ToolError(f"Nothing is calculated in tenant {self.name} yet.")
         return named_period(arguments.period, self.data_through)
@@ -63,7 +63,7 @@ class KnownTenant:
         }
 
 
-def dates(period: Period) -> dict[str, str]:
+def dates(period: CalendarPeriod) -> dict[str, str]:
     """Return a period as parameters, and as results have it."""
     return {"start_date": period.start.isoformat(), "end_date": period.end.isoformat()}
 
@@ -77,7 +77,7 @@ async def sums(
     return answer.body, answer.headers.get(_RECONCILED)
 
 
-async def reconciled_in(api: ApiClient, tenant: str, period: Period) -> str | None:
+async def reconciled_in(api: ApiClient, tenant: str, period: CalendarPeriod) -> str | None:
     """Return whether the days of a period are reconciled."""
     _, state = await sums(api, tenant, {"group_by": "product_category", **dates(period)})
     return state

@@ -11,7 +11,7 @@ from chargeback.assistants.api_client import ApiClient, ToolError
 from chargeback.assistants.arguments import CompareArguments, CostsArguments, ExplainArguments
 from chargeback.model.inventory import UNALLOCATED
 from chargeback.model.money import difference, render, total
-from chargeback.reports.periods import Period
+from chargeback.reports.periods import CalendarPeriod
 
 _DATASETS: Final = {"costs": "chargebacks", "topics": "topic-attributions"}
 _MOST_TIMES: Final = 62
@@ -67,7 +67,9 @@ async def query_costs(api: ApiClient, arguments: CostsArguments) -> dict[str, An
     return within_limit(min(arguments.limit, len(buckets)), _make)
 
 
-async def _over_time(api: ApiClient, tenant: KnownTenant, period: Period, arguments: CostsArguments) -> dict[str, Any]:
+async def _over_time(
+    api: ApiClient, tenant: KnownTenant, period: CalendarPeriod, arguments: CostsArguments
+) -> dict[str, Any]:
     """Return the costs of the largest values of one column, by units of time.
 
     Raises:
@@ -204,7 +206,7 @@ async def explain_charge(api: ApiClient, arguments: ExplainArguments) -> dict[st
     body: dict[str, Any] = (
         await api.get(tenant.name, "chargebacks/explain", {**key, "page_size": _MOST_CONTENDERS})
     ).body
-    reconciled = await reconciled_in(api, tenant.name, Period(arguments.date, arguments.date))
+    reconciled = await reconciled_in(api, tenant.name, CalendarPeriod(arguments.date, arguments.date))
     link = api.link(tenant.name, "rows", {**day, **whose, "line_id": key["line_id"]})
 
     def _make(count: int) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from chargeback.assistants.arguments import (
 )
 from chargeback.model.currency import parse_month
 from chargeback.model.days import ONE_DAY, month_of
-from chargeback.reports.periods import Period
+from chargeback.reports.periods import CalendarPeriod
 
 _MOST: Final = 50
 _HEADING: Final = ("by", "period", "days", "calculated_days", "status", "issued_at", "scope")
@@ -100,9 +100,9 @@ def _top(ranking: dict[str, Any], count: int) -> dict[str, Any]:
     return {"largest": items[:count], "not_shown": max(0, len(items) - count), "other": ranking["other"]}
 
 
-def _month(period: str) -> Period:
+def _month(period: str) -> CalendarPeriod:
     month = month_of(parse_month(period))
-    return Period(month.start, month.end - ONE_DAY)
+    return CalendarPeriod(month.start, month.end - ONE_DAY)
 
 
 async def list_findings(api: ApiClient, arguments: FindingsArguments) -> dict[str, Any]:

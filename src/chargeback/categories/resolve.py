@@ -22,11 +22,11 @@ from chargeback.categories.weights import Outcome
 
 __all__ = [
     "SUBJECTS",
-    "Assignment",
     "Names",
     "Outcome",
     "Resolved",
     "RuleName",
+    "SubjectAssignment",
     "Tags",
     "outcome_of",
     "resolve",
@@ -62,7 +62,7 @@ class RuleName:
 
 
 @dataclass(frozen=True)
-class Assignment:
+class SubjectAssignment:
     """What one subject is assigned on one day.
 
     ``parts`` are as in :class:`Outcome`; ``paths`` has for each of them the value, its parent, and so on up. ``rule``
@@ -119,7 +119,7 @@ def resolve(
     return Resolved(periods, tuple(resolver.rules.outcomes))
 
 
-def outcome_of(category: CostCategory, subject: Subject, day: date, tags: Tags, names: Names) -> Assignment:
+def outcome_of(category: CostCategory, subject: Subject, day: date, tags: Tags, names: Names) -> SubjectAssignment:
     """Return the value of a subject on a day, the rule that assigns it, and later rules that would have applied."""
     columns = {name: pa.array([subject.get(name)], pa.string()) for name in used_columns(category)}
     resolver = Resolver(category, pa.table(columns), tags, names)
@@ -127,7 +127,7 @@ def outcome_of(category: CostCategory, subject: Subject, day: date, tags: Tags, 
     outcome = resolver.rules.outcomes[applied[0][1] if applied else 0]
     paths = tuple(category.path(value, day) for value, _ in outcome.parts)
     rules = tuple(rule_name(category, place) for place, _ in applied)
-    return Assignment(outcome.parts, paths, rules[0] if rules else None, rules[1:])
+    return SubjectAssignment(outcome.parts, paths, rules[0] if rules else None, rules[1:])
 
 
 class Resolver:

@@ -96,7 +96,7 @@ def export(  # noqa: PLR0913, PLR0917 - the options of a command
         typer.Option("--version", metavar="VERSION", help="With `--format focus`: 1.2 or 1.4; default: 1.2."),
     ] = None,
     split: Annotated[
-        Split | None,
+        SplitAmong | None,
         typer.Option(
             "--split",
             metavar="SPLIT",
@@ -135,7 +135,7 @@ def export(  # noqa: PLR0913, PLR0917 - the options of a command
     if form is FileFormat.FOCUS:
         from chargeback.reports.focus.columns import FocusLayout
 
-        layout = FocusLayout((version or FocusVersion.V1_2).value, (split or Split.IDENTITIES).value)
+        layout = FocusLayout((version or FocusVersion.V1_2).value, (split or SplitAmong.IDENTITIES).value)
         lines = _focus(chosen, to, layout, period, to_basis(basis))
     else:
         lines = _written(chosen, _Wanted(to, form, rows, period, named, instant))
@@ -309,7 +309,7 @@ class FocusVersion(StrEnum):
     V1_4 = V1_4
 
 
-class Split(StrEnum):
+class SplitAmong(StrEnum):
     """Among whom the billing lines are divided."""
 
     IDENTITIES = IDENTITIES

@@ -17,7 +17,6 @@ from chargeback.config.shadows import ShadowName, ShadowSettings
 from chargeback.ecosystems.focus import BillInFocus, FocusSettings
 from chargeback.model.anomalies import Criteria, Floors
 from chargeback.model.currency import CURRENCY_CODES, Rates, checked_rate, parse_month
-from chargeback.model.formats import CurrencyPlace, Dates, Numbers
 from chargeback.settings import MAX_WAIT_SECONDS, ExactDecimal, LocalPath, ObjectStoreSettings, Settings, Whole
 
 DEFAULT_LOG_FORMAT = "%(asctime)s %(levelname)-8s %(name)s: %(message)s"
@@ -191,6 +190,12 @@ class AdditionalBillSettings(Settings):
     rates: MonthlyRates = Field(default_factory=dict)
     focus: BillInFocus = BillInFocus()
     plugin_settings: dict[str, Any] = Field(default_factory=dict, repr=False, exclude=True)
+
+
+# How documents can write numbers, days, and the currency of an amount: most choices are examples of themselves.
+Numbers = Literal["1,234.56", "1.234,56", "1 234,56"]
+Dates = Literal["14 November 2026", "14.11.2026", "2026-11-14"]
+CurrencyPlace = Literal["after", "before"]
 
 
 class FormatSettings(Settings):

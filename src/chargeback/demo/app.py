@@ -23,9 +23,9 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from chargeback.demo.changes import Changes
-from chargeback.demo.control_plane import ApiRequest, ControlPlane, Endpoint
-from chargeback.demo.faults import Fault, Faults, PagingFault, RateLimiter
+from chargeback.demo.changes import OrganisationChanges
+from chargeback.demo.control_plane import ApiRequest, DemoControlPlane, DemoEndpoint
+from chargeback.demo.faults import CredentialLimiter, Fault, Faults, PagingFault
 from chargeback.demo.metrics import METRICS
 from chargeback.demo.prometheus import Evaluator, check_resolution, parse_step, parse_time
 from chargeback.demo.responses import Family, Refusal, Response, dumps, invalid, refusal_response
@@ -77,12 +77,12 @@ class DemoApp:
 
     def __init__(
         self,
-        changes: Changes,
+        changes: OrganisationChanges,
         base: str,
         credentials: dict[str, tuple[str, str]],
         options: ServerOptions,
     ) -> None:
-        self.plane = ControlPlane(
+        self.plane = DemoControlPlane(
             changes, base, null_when_empty=options.null_when_empty, largest_page=options.largest_page
         )
         self.changes = changes
@@ -92,7 +92,7 @@ class DemoApp:
         self.stopping = threading.Event()
         self._credentials = credentials
         self._options = options
-        self._limiter = RateLimiter(options.rate_burst, options.rate_per_second)
+        self._limiter = CredentialLimiter(options.rate_burst, options.rate_per_second)
         self._late_since: float | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -142,7 +142,7 @@ class DemoApp:
     def _provided(
         self,
         request: Request,
-        found: tuple[Endpoint, tuple[str, ...]] | None,
+        found: tuple[DemoEndpoint, tuple[str, ...]] | None,
         fault: Fault | None,
         limits: dict[str, str],
     ) -> Response:

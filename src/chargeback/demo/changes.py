@@ -14,7 +14,7 @@ from chargeback.demo.responses import dumps
 from chargeback.demo.shapes import Json
 
 
-class Changes:
+class OrganisationChanges:
     """Changes of an organisation. May be called from any thread."""
 
     def __init__(self, organisation: Organisation, *, legacy_shapes: bool = False) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
-from chargeback.demo.changes import Changes
+from chargeback.demo.changes import OrganisationChanges
 from chargeback.demo.faults import PagingFault
 from chargeback.demo.inventory import ProviderObject
 from chargeback.demo.organisation import Organisation
@@ -35,21 +35,21 @@ class ApiRequest:
 
 
 @dataclass(frozen=True)
-class Endpoint:
+class DemoEndpoint:
     """A path and its query parameters; an unknown parameter is refused."""
 
     pattern: re.Pattern[str]
     family: Family
     parameters: frozenset[str]
-    answer: Callable[[ControlPlane, ApiRequest], Response]
+    answer: Callable[[DemoControlPlane, ApiRequest], Response]
 
 
-class ControlPlane:
+class DemoControlPlane:
     """Responds in the provider's shapes. ``base`` is the URL under which it is served; pages have at most
     ``largest_page`` entries."""
 
     def __init__(
-        self, changes: Changes, base: str, *, null_when_empty: bool = False, largest_page: int | None = None
+        self, changes: OrganisationChanges, base: str, *, null_when_empty: bool = False, largest_page: int | None = None
     ) -> None:
         self.changes = changes
         self.base = base
@@ -67,7 +67,7 @@ class ControlPlane:
         """Return the host of a Flink region (``aws.us-east-1``)."""
         return f"{self.base}/flink/{region_id}"
 
-    def find(self, path: str) -> tuple[Endpoint, tuple[str, ...]] | None:
+    def find(self, path: str) -> tuple[DemoEndpoint, tuple[str, ...]] | None:
         """Return the endpoint of ``path`` and the variable parts of the path."""
         for endpoint in ENDPOINTS:
             found = endpoint.pattern.fullmatch(path)
@@ -112,7 +112,7 @@ class ControlPlane:
         return any(item.id == object_id and not self.changes.hidden(object_id) for item in listed)
 
 
-def _costs(plane: ControlPlane, request: ApiRequest) -> Response:
+def _costs(plane: DemoControlPlane, request: ApiRequest) -> Response:
     start, end = _day(request.query, "start_date"), _day(request.query, "end_date")
     today = plane.organisation.spec.today
     if end <= start:
@@ -139,21 +139,21 @@ def _day(query: Query, name: str) -> date:
     raise invalid(name, f"{name} must be a date like 2026-01-31")
 
 
-def _organizations(plane: ControlPlane, request: ApiRequest) -> Response:
+def _organizations(plane: DemoControlPlane, request: ApiRequest) -> Response:
     created = plane.organisation.created
     listing = Listing(1, lambda first, end: [dumps(plane.shapes.organization(created))][first:end])
     return plane.page(ListKind("org/v2", "OrganizationList", last_next="null"), listing, request)
 
 
-def _environments(plane: ControlPlane, request: ApiRequest) -> Response:
+def _environments(plane: DemoControlPlane, request: ApiRequest) -> Response:
     listing = plane.listing(plane.organisation.inventory.environments, plane.shapes.environment)
     return plane.page(ListKind("org/v2", "EnvironmentList", last_next="null"), listing, request)
 
 
 def _in_environment(
-    kind: ListKind, items: Callable[[ControlPlane], Iterable[Any]], shape: Callable[[Shapes], Callable[[Any], Json]]
-) -> Callable[[ControlPlane, ApiRequest], Response]:
-    def answer(plane: ControlPlane, request: ApiRequest) -> Response:
+    kind: ListKind, items: Callable[[DemoControlPlane], Iterable[Any]], shape: Callable[[Shapes], Callable[[Any], Json]]
+) -> Callable[[DemoControlPlane, ApiRequest], Response]:
+    def answer(plane: DemoControlPlane, request: ApiRequest) -> Response:
         environment = plane.environment(request)
         region = request.query.get("spec.region")
         found = [
@@ -166,19 +166,19 @@ def _in_environment(
     return answer
 
 
-def _users(plane: ControlPlane, request: ApiRequest) -> Response:
+def _users(plane: DemoControlPlane, request: ApiRequest) -> Response:
     listing = plane.listing(plane.organisation.inventory.users, plane.shapes.user)
     return plane.page(ListKind("iam/v2", "UserList", last_next="empty"), listing, request)
 
 
-def _service_accounts(plane: ControlPlane, request: ApiRequest) -> Response:
+def _service_accounts(plane: DemoControlPlane, request: ApiRequest) -> Response:
     names = {value for name, value in request.raw_query if name == "display_name"}
     accounts = [item for item in plane.organisation.inventory.service_accounts if not names or item.name in names]
     listing = plane.listing(accounts, plane.shapes.service_account)
     return plane.page(ListKind("iam/v2", "ServiceAccountList"), listing, request)
 
 
-def _api_keys(plane: ControlPlane, request: ApiRequest) -> Response:
+def _api_keys(plane: DemoControlPlane, request: ApiRequest) -> Response:
     owner, resource = request.query.get("spec.owner"), request.query.get("spec.resource")
     keys = [
         item
@@ -189,12 +189,12 @@ def _api_keys(plane: ControlPlane, request: ApiRequest) -> Response:
     return plane.page(ListKind("iam/v2", "ApiKeyList", last_next="null"), listing, request)
 
 
-def _providers(plane: ControlPlane, request: ApiRequest) -> Response:
+def _providers(plane: DemoControlPlane, request: ApiRequest) -> Response:
     listing = plane.listing(plane.organisation.inventory.providers, plane.shapes.provider)
     return plane.page(ListKind("iam/v2", "IdentityProviderList"), listing, request)
 
 
-def _pools(plane: ControlPlane, request: ApiRequest) -> Response:
+def _pools(plane: DemoControlPlane, request: ApiRequest) -> Response:
     (provider,) = request.parts
     if not plane.is_listed(plane.organisation.inventory.providers, provider):
         raise Refusal(404, "not_found", "Not Found", f"identity provider {provider} not found")
@@ -203,7 +203,7 @@ def _pools(plane: ControlPlane, request: ApiRequest) -> Response:
     return plane.page(ListKind("iam/v2", "IdentityPoolList", last_next="empty"), listing, request)
 
 
-def _regions(plane: ControlPlane, request: ApiRequest) -> Response:
+def _regions(plane: DemoControlPlane, request: ApiRequest) -> Response:
     cloud, name = request.query.get("cloud"), request.query.get("region_name")
     texts = [
         dumps(plane.shapes.region(one, region, plane.gateway(f"{one.lower()}.{region}")))
@@ -214,7 +214,7 @@ def _regions(plane: ControlPlane, request: ApiRequest) -> Response:
     return plane.page(ListKind("fcpm/v2", "RegionList"), listing, request)
 
 
-def _statements(plane: ControlPlane, request: ApiRequest) -> Response:
+def _statements(plane: DemoControlPlane, request: ApiRequest) -> Response:
     region, organization, environment = request.parts
     inventory = plane.organisation.inventory
     if organization != inventory.organization_id:
@@ -233,7 +233,7 @@ def _statements(plane: ControlPlane, request: ApiRequest) -> Response:
     return plane.page(kind, listing, request, plane.base + request.path)
 
 
-def _connectors(plane: ControlPlane, request: ApiRequest) -> Response:
+def _connectors(plane: DemoControlPlane, request: ApiRequest) -> Response:
     """Return a list of names, or with ``expand`` a map by name. Not paged."""
     environment, cluster = request.parts
     inventory = plane.organisation.inventory
@@ -257,15 +257,15 @@ COSTS = ListKind("billing/v1", "CostList", default_size=5000, max_size=10_000)
 
 def _endpoint(
     pattern: str,
-    answer: Callable[[ControlPlane, ApiRequest], Response],
+    answer: Callable[[DemoControlPlane, ApiRequest], Response],
     *parameters: str,
     family: Family = "control",
-) -> Endpoint:
+) -> DemoEndpoint:
     known = frozenset(parameters) | (frozenset() if family == "connect" else PAGING)
-    return Endpoint(re.compile(pattern), family, known, answer)
+    return DemoEndpoint(re.compile(pattern), family, known, answer)
 
 
-ENDPOINTS: tuple[Endpoint, ...] = (
+ENDPOINTS: tuple[DemoEndpoint, ...] = (
     _endpoint(r"/billing/v1/costs", _costs, "start_date", "end_date"),
     _endpoint(r"/org/v2/organizations", _organizations),
     _endpoint(r"/org/v2/environments", _environments),

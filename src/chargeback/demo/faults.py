@@ -93,7 +93,7 @@ class _Bucket:
     at: float
 
 
-class RateLimiter:
+class CredentialLimiter:
     """Allows ``burst`` requests at once and ``per_second`` after that, for each credential."""
 
     def __init__(self, burst: int, per_second: float, clock: Callable[[], float] = time.monotonic) -> None:

@@ -76,7 +76,7 @@ class OverTime:
 
 
 @dataclass(frozen=True)
-class Aggregate:
+class VectorAggregate:
     """An aggregation of a vector by labels (by none: into one)."""
 
     operation: str
@@ -91,7 +91,7 @@ class Number:
     value: Decimal
 
 
-Query = Selector | OverTime | Aggregate | Number
+Query = Selector | OverTime | VectorAggregate | Number
 
 
 def parse(text: str) -> Query:
@@ -151,12 +151,12 @@ class _Parser:
         if self._at < len(self._tokens):
             raise _refused(f'"{self._peek()}" is not understood after the end of the query')
 
-    def _aggregate(self, operation: str) -> Aggregate:
+    def _aggregate(self, operation: str) -> VectorAggregate:
         by = self._by()
         self._expect("(")
         inner = self.query()
         self._expect(")")
-        return Aggregate(operation, by if by is not None else self._by() or (), inner)
+        return VectorAggregate(operation, by if by is not None else self._by() or (), inner)
 
     def _by(self) -> tuple[str, ...] | None:
         word = self._peek()
@@ -294,7 +294,7 @@ class Evaluator:
             return self._latest(query, time_ms, budget)
         if isinstance(query, OverTime):
             return self._over_time(query, time_ms, budget)
-        if isinstance(query, Aggregate):
+        if isinstance(query, VectorAggregate):
             groups = _aggregated(query, self._vector(query.inner, time_ms, budget))
             budget.take(len(groups), 0)
             return groups
@@ -414,7 +414,7 @@ _FUNCTIONS: dict[str, Callable[[list[_Window], int], Decimal]] = {
 }
 
 
-def _aggregated(query: Aggregate, vector: Vector) -> Vector:
+def _aggregated(query: VectorAggregate, vector: Vector) -> Vector:
     groups: dict[tuple[str, ...], list[Decimal]] = {}
     for labels, value in vector:
         groups.setdefault(tuple(labels.get(name, "") for name in query.by), []).append(value)

@@ -23,7 +23,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from chargeback.demo.app import PROMETHEUS, TRANSPORT, DemoApp, ServerOptions
-from chargeback.demo.changes import Changes
+from chargeback.demo.changes import OrganisationChanges
 from chargeback.demo.config import FlinkAccess, ServerInfo
 from chargeback.demo.faults import Fault, Faults
 from chargeback.demo.organisation import DemoSpec, Organisation
@@ -66,7 +66,7 @@ class DemoServer:
             f"{cloud.lower()}.{name}": (token(16, "flink key", name, seed).upper(), token(64, "flink", name, seed))
             for cloud, name in FLINK_REGIONS
         }
-        self.changes = Changes(organisation, legacy_shapes=options.legacy_shapes)
+        self.changes = OrganisationChanges(organisation, legacy_shapes=options.legacy_shapes)
         credentials = {"control": (self.key, self.secret), **self._flink}
         self.app = DemoApp(self.changes, self.url, credentials, options)
         config = uvicorn.Config(
@@ -204,7 +204,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _bill_late(changes: Changes) -> None:
+def _bill_late(changes: OrganisationChanges) -> None:
     """Bill late what standard input names. It is read without a buffer, whose lock would disturb the end of the
     process."""
     while line := os.read(sys.stdin.fileno(), _LINE):

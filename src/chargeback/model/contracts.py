@@ -127,7 +127,7 @@ class Drawn:
 
 
 @dataclass
-class Shares:
+class BillShares:
     """Where the bill of a contract's days went, in units: to its commitments, to those of others, and nowhere."""
 
     billed: int = 0
@@ -164,7 +164,7 @@ class Drawing:
         self.applied: dict[tuple[Place, bool], list[Applied]] = {}
         self._drawn: dict[tuple[str, str], list[Drawn]] = {(each.contract, each.id): [] for each in commitments}
         self._days = {each.contract: each.days for each in commitments}
-        self.shares: dict[str, Shares] = {each.contract: Shares() for each in commitments}
+        self.shares: dict[str, BillShares] = {each.contract: BillShares() for each in commitments}
 
     def of(self, commitment: Commitment, last: date) -> list[Drawn]:
         """Return what was drawn from a commitment, by interval, up to the one of a day."""

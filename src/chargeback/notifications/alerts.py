@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from chargeback.model.days import render_instant
 from chargeback.notifications.message import message_of
-from chargeback.store.control.conditions import Condition
+from chargeback.store.control.conditions import AlertCondition
 
 #: How often conditions are sent, and after how long without one an alert ends.
 INTERVAL: Final = timedelta(seconds=60)
@@ -20,7 +20,7 @@ _OVER: Final = 4 * INTERVAL
 
 
 def alerts_of(
-    tenant: str, conditions: Sequence[Condition], page_url: str | None, now: datetime
+    tenant: str, conditions: Sequence[AlertCondition], page_url: str | None, now: datetime
 ) -> list[dict[str, Any]]:
     """Return the alerts of what holds and has just ended, as ``POST /api/v2/alerts`` takes them."""
     return [_alert(tenant, each, page_url, now) for each in conditions]
@@ -34,7 +34,7 @@ def try_alert(tenant: str, sink: str, now: datetime) -> dict[str, Any]:
     return {"labels": labels, "annotations": annotations, "startsAt": render_instant(now), "endsAt": ends}
 
 
-def _alert(tenant: str, condition: Condition, page_url: str | None, now: datetime) -> dict[str, Any]:
+def _alert(tenant: str, condition: AlertCondition, page_url: str | None, now: datetime) -> dict[str, Any]:
     message = message_of(tenant, condition.event, page_url)
     kind, _, name = message.subject.partition("/")
     # The labels say which alert it is: they are the same from its beginning to its end, and have neither amounts nor

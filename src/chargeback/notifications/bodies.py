@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from chargeback.config.notifications import EventKind
 
 
-class Body(BaseModel):
+class EventBody(BaseModel):
     """What there is to say of an event."""
 
     model_config = ConfigDict(extra="forbid")
@@ -25,13 +25,13 @@ class Body(BaseModel):
     )
 
 
-class PeriodReady(Body):
+class PeriodReady(EventBody):
     """All days of a month are calculated: it can be closed."""
 
     days: int
 
 
-class PeriodChanged(Body):
+class PeriodChanged(EventBody):
     """A month was reopened or sealed."""
 
     period_id: str
@@ -54,13 +54,13 @@ class CorrectionPosted(PeriodChanged):
     currency: str
 
 
-class StatementIssued(Body):
+class StatementIssued(EventBody):
     """A month was closed: its statements are final."""
 
     period_id: str
 
 
-class StatementDisputed(Body):
+class StatementDisputed(EventBody):
     """Who got a statement disputes it."""
 
     period_id: str
@@ -69,7 +69,7 @@ class StatementDisputed(Body):
     note: str
 
 
-class InvoiceDiffers(Body):
+class InvoiceDiffers(EventBody):
     """The invoices of a month that is not closed are not what was billed for its days."""
 
     period_id: str
@@ -80,7 +80,7 @@ class InvoiceDiffers(Body):
     currency: str
 
 
-class BudgetChanged(Body):
+class BudgetChanged(EventBody):
     """A threshold of a budget is reached, or no longer is."""
 
     name: str
@@ -94,7 +94,7 @@ class BudgetChanged(Body):
     belongs_to: dict[str, str] = Field(description="The value of a cost category that all of it belongs to.")
 
 
-class AnomalyChanged(Body):
+class AnomalyChanged(EventBody):
     """Costs stand out."""
 
     identity_id: str | None
@@ -110,39 +110,39 @@ class AnomalyChanged(Body):
     currency: str
 
 
-class AnomalyWithdrawn(Body):
+class AnomalyWithdrawn(EventBody):
     """What stood out does not, by what is known now."""
 
     first_date: date
     currency: str
 
 
-class ShadowReady(Body):
+class ShadowReady(EventBody):
     """A shadow has enough complete days to be looked at."""
 
     days: int
 
 
-class ShadowEnded(Body):
+class ShadowEnded(EventBody):
     """A shadow has ended."""
 
     end: date
 
 
-class RunFailed(Body):
+class RunFailed(EventBody):
     """A run has failed; once a day."""
 
     error: str = Field(description="The first error.")
     errors: int
 
 
-class TenantSuspended(Body):
+class TenantSuspended(EventBody):
     """The bill of a tenant is no longer gathered."""
 
     reason: str
 
 
-class CommitmentChanged(Body):
+class CommitmentChanged(EventBody):
     """Less of a commitment is drawn than its days are for, or all of it is."""
 
     commitment: str
@@ -156,14 +156,14 @@ class CommitmentChanged(Body):
     pace: float | None
 
 
-class ContractEnding(Body):
+class ContractEnding(EventBody):
     """A contract ends soon."""
 
     issuer: str
     end_date: date
 
 
-class SinkDead(Body):
+class SinkDead(EventBody):
     """A message to another sink was given up."""
 
     error: str
@@ -171,7 +171,7 @@ class SinkDead(Body):
     subject: str
 
 
-class DigestWeekly(Body):
+class DigestWeekly(EventBody):
     """A week."""
 
     start_date: date
@@ -189,7 +189,7 @@ class DigestWeekly(Body):
 
 
 #: The bodies by the kinds of events.
-BODIES: Final[Mapping[EventKind, type[Body]]] = {
+BODIES: Final[Mapping[EventKind, type[EventBody]]] = {
     "period.ready": PeriodReady,
     "period.closed": PeriodClosed,
     "period.reopened": PeriodChanged,

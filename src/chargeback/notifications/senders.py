@@ -37,7 +37,7 @@ _QUOTED: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SendResult:
     """The outcome of an attempt: ``error`` is None if the message was delivered; ``is_final`` if retrying is useless;
     ``wait`` is the number of seconds that the receiver wants to pass before a retry."""
 
@@ -50,7 +50,7 @@ class _NotPublicError(Exception):
     """An address that is not one of the public internet."""
 
 
-def send(sink: EventSink, message: Message, now: datetime) -> Outcome:
+def send(sink: EventSink, message: Message, now: datetime) -> SendResult:
     """Send a message once."""
     if isinstance(sink, MailSettings):
         return _mail(sink, message, now)
@@ -70,7 +70,7 @@ def _signed(sink: WebhookSettings, message: Message, now: datetime) -> tuple[byt
     }
 
 
-def _post(sink: WebhookSettings | ChatSettings, message: Message, now: datetime) -> Outcome:
+def _post(sink: WebhookSettings | ChatSettings, message: Message, now: datetime) -> SendResult:
     if isinstance(sink, WebhookSettings):
         content, headers = _signed(sink, message, now)
         return _posted(sink.url, content, headers, allow_private=sink.allow_private)
@@ -78,26 +78,26 @@ def _post(sink: WebhookSettings | ChatSettings, message: Message, now: datetime)
     return _posted(sink.url.get_secret_value(), content, {}, allow_private=sink.allow_private)
 
 
-def send_alerts(sink: AlertmanagerSettings, alerts: Sequence[Mapping[str, Any]]) -> Outcome:
+def send_alerts(sink: AlertmanagerSettings, alerts: Sequence[Mapping[str, Any]]) -> SendResult:
     """Send the conditions that hold to an Alertmanager."""
     url = f"{sink.url.rstrip('/')}/api/v2/alerts"
     headers = {} if sink.token is None else {"Authorization": f"Bearer {sink.token.get_secret_value()}"}
     return _posted(url, json.dumps(alerts).encode(), headers, allow_private=sink.allow_private)
 
 
-def _posted(url: str, content: bytes, headers: dict[str, str], *, allow_private: bool) -> Outcome:
+def _posted(url: str, content: bytes, headers: dict[str, str], *, allow_private: bool) -> SendResult:
     headers = headers | {"Content-Type": "application/json", "User-Agent": f"chargeback/{__version__}"}
     try:
         status, text, wait = _exchange(url, content, headers, allow_private=allow_private)
     except _NotPublicError as error:
-        return Outcome(f"{error} (allow_private)")
+        return SendResult(f"{error} (allow_private)")
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-        return Outcome(_words(error))
+        return SendResult(_words(error))
     if 200 <= status < 300:
-        return Outcome()
+        return SendResult()
     moved = " (redirects are not followed)" if 300 <= status < 400 else ""
     said = f": {text[:_QUOTED].strip()}" if text.strip() else ""
-    return Outcome(f"the receiver answered {status}{moved}{said}", is_final=status == _GONE, wait=wait)
+    return SendResult(f"the receiver answered {status}{moved}{said}", is_final=status == _GONE, wait=wait)
 
 
 def _exchange(url: str, content: bytes, headers: dict[str, str], *, allow_private: bool) -> tuple[int, str, float]:
@@ -134,7 +134,7 @@ def _public_address(host: str, port: int) -> str:
     return found[0]
 
 
-def _mail(sink: MailSettings, message: Message, now: datetime) -> Outcome:
+def _mail(sink: MailSettings, message: Message, now: datetime) -> SendResult:
     mail = EmailMessage()
     mail["Subject"] = message.sentence
     mail["From"] = sink.sender
@@ -157,10 +157,10 @@ def _mail(sink: MailSettings, message: Message, now: datetime) -> Outcome:
                 server.login(sink.username, sink.password.get_secret_value())
             refused = server.send_message(mail)
     except (smtplib.SMTPException, OSError) as error:
-        return Outcome(_words(error))
+        return SendResult(_words(error))
     if refused:
-        return Outcome(f"the mail server refused {', '.join(sorted(refused))}")
-    return Outcome()
+        return SendResult(f"the mail server refused {', '.join(sorted(refused))}")
+    return SendResult()
 
 
 def _words(error: Exception) -> str:

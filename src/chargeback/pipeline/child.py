@@ -17,7 +17,7 @@ from typing import Final
 from chargeback.config import Tenant
 from chargeback.model.days import Clock
 from chargeback.pipeline.child_process import GRACE_SECONDS, Begun, child_main, timed_out
-from chargeback.pipeline.executor import Assignment
+from chargeback.pipeline.executor import RunAssignment
 from chargeback.pipeline.run_messages import STOPPED, Progress, RunOutcome, RunResult, StopReason
 
 _POLL_SECONDS = 0.2
@@ -39,7 +39,7 @@ class Child:
         theirs.close()
         self.runs = 0
 
-    def assign(self, assignment: Assignment) -> None:
+    def assign(self, assignment: RunAssignment) -> None:
         """Let a process that was just started begin a run.
 
         Raises:
@@ -48,7 +48,7 @@ class Child:
         self.runs += 1
         self.pipe.send(assignment)
 
-    def begins(self, assignment: Assignment) -> bool:
+    def begins(self, assignment: RunAssignment) -> bool:
         """Let an idle process begin a run; return whether it did. It may have ended, or be about to."""
         try:
             self.assign(assignment)
@@ -78,7 +78,7 @@ class ChildProcesses:
         self._idle: list[Child] = []
         self._closed = False
 
-    def start(self, assignment: Assignment) -> RunningChild:
+    def start(self, assignment: RunAssignment) -> RunningChild:
         """Start a run.
 
         Raises:
@@ -94,7 +94,7 @@ class ChildProcesses:
         for child in idle:
             child.end()
 
-    def _child_for(self, assignment: Assignment) -> Child:
+    def _child_for(self, assignment: RunAssignment) -> Child:
         while child := self._take():
             if child.begins(assignment):
                 return child
@@ -126,7 +126,7 @@ class ChildProcesses:
 class RunningChild:
     """A run in a child process."""
 
-    def __init__(self, child: Child, assignment: Assignment, keep: Callable[[Child], bool]) -> None:
+    def __init__(self, child: Child, assignment: RunAssignment, keep: Callable[[Child], bool]) -> None:
         self._child = child
         self._keep = keep
         self._tenant: Tenant = assignment.tenant

@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection
 from chargeback.config import Tenant
 from chargeback.errors import ChargebackError, LeaseLost
 from chargeback.logs import configure_logging
-from chargeback.pipeline.executor import Assignment
+from chargeback.pipeline.executor import RunAssignment
 from chargeback.pipeline.run import run_tenant
 from chargeback.pipeline.run_messages import STOPPED, Progress, RunOutcome, RunResult, StopReason, StopSignal
 from chargeback.store.control import runs
@@ -98,11 +98,11 @@ class Inbox:
         self.stop = StopSignal()
         self._pipe = pipe
         # Unlike other queues, this one may be used in a signal handler.
-        self._assigned: queue.SimpleQueue[tuple[Assignment, StopSignal] | None] = queue.SimpleQueue()
+        self._assigned: queue.SimpleQueue[tuple[RunAssignment, StopSignal] | None] = queue.SimpleQueue()
         self._runs_assigned = self._runs_ended = 0
         threading.Thread(target=self._follow, name="parent", daemon=True).start()
 
-    def next_run(self) -> tuple[Assignment, StopSignal] | None:
+    def next_run(self) -> tuple[RunAssignment, StopSignal] | None:
         """Wait for the next run; return None if there is none."""
         # In short pieces: a signal that arrives just before the wait begins is handled when it ends.
         for _ in range(_IDLE_SECONDS):
@@ -128,7 +128,7 @@ class Inbox:
                     os._exit(1)
                 self._assigned.put(None)
                 return
-            if isinstance(message, Assignment):
+            if isinstance(message, RunAssignment):
                 self._runs_assigned += 1
                 self.stop = StopSignal()
                 self._assigned.put((message, self.stop))
@@ -156,7 +156,7 @@ def timed_out(tenant: Tenant) -> StopReason:
     return StopReason(RunOutcome.TIMED_OUT, f"Execution timed out after {seconds}s")
 
 
-def _run(assignment: Assignment, stop: StopSignal, messenger: Messenger) -> RunResult:
+def _run(assignment: RunAssignment, stop: StopSignal, messenger: Messenger) -> RunResult:
     tenant = assignment.tenant
     about = {"tenant": tenant.name, "run": assignment.epoch}
     configure_logging(assignment.logging, assignment.secrets, about)
@@ -188,12 +188,12 @@ def _run(assignment: Assignment, stop: StopSignal, messenger: Messenger) -> RunR
         stop.set()
 
 
-def _failed(assignment: Assignment, error: ChargebackError) -> RunResult:
+def _failed(assignment: RunAssignment, error: ChargebackError) -> RunResult:
     name, now = assignment.tenant.name, assignment.clock()
     return RunResult(name, RunOutcome.FAILED, errors=(str(error),), completed_at=now)
 
 
-def _enforce_end(assignment: Assignment, stop: StopSignal, over: threading.Event) -> None:
+def _enforce_end(assignment: RunAssignment, stop: StopSignal, over: threading.Event) -> None:
     """Stop the run at its timeout. Exit if a run that is to stop, because of that or because it was cancelled, does not
     reach a safe point soon: the parent may be paused or on another host, and other processes wait for the lease."""
     tenant = assignment.tenant

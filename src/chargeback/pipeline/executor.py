@@ -15,7 +15,7 @@ from chargeback.pipeline.run_messages import STOPPED, Progress, RunResult, StopR
 
 
 @dataclass(frozen=True)
-class Assignment:
+class RunAssignment:
     """A run to execute: the tenant, the request, the epoch of the lease that was taken for it, its clock, and where its
     days are calculated. Picklable."""
 
@@ -41,7 +41,7 @@ class Execution(Protocol):
 class RunExecutor(Protocol):
     """Starts runs, and enforces the timeout of each tenant."""
 
-    def start(self, assignment: Assignment) -> Execution:
+    def start(self, assignment: RunAssignment) -> Execution:
         """Start a run.
 
         Raises:

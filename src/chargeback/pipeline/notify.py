@@ -16,7 +16,7 @@ from chargeback.config.notifications import AlertmanagerSettings, EventSink, Mai
 from chargeback.model.days import Clock
 from chargeback.notifications.alerts import INTERVAL, alerts_of
 from chargeback.notifications.message import message_of
-from chargeback.notifications.senders import ATTEMPT_SECONDS, Outcome, send, send_alerts
+from chargeback.notifications.senders import ATTEMPT_SECONDS, SendResult, send, send_alerts
 from chargeback.store.control.catalogue import lock_tenant
 from chargeback.store.control.conditions import read_conditions
 from chargeback.store.control.deliveries import (
@@ -197,7 +197,7 @@ class Notifier:
             )
 
 
-def _after(outcome: Outcome, attempts: int, now: datetime) -> tuple[str, datetime]:
+def _after(outcome: SendResult, attempts: int, now: datetime) -> tuple[str, datetime]:
     """Return the state of a delivery after this number of attempts, and when the next attempt is due."""
     if outcome.error is None:
         return DELIVERED, now

@@ -28,8 +28,7 @@ from chargeback.store.control.catalogue import (
 )
 from chargeback.store.control.closings import Books, read_books
 from chargeback.store.control.day_revisions import record_removal
-from chargeback.store.control.days import DayDataset
-from chargeback.store.control.retention import delete_days, oldest_day
+from chargeback.store.control.days import DayDataset, delete_days, oldest_day
 from chargeback.store.facts.tables import DAY_TABLES, DIMENSIONS_TABLE
 from chargeback.store.facts.upkeep import (
     compacted_dimensions,

@@ -168,7 +168,7 @@ class RunContext:
         heartbeat."""
         if self.run_id is None:
             return
-        runs.add_log(connection, self.run_id, itertools.starmap(runs.LogLine, self.log.take()))
+        runs.add_log(connection, self.run_id, itertools.starmap(runs.RunLogLine, self.log.take()))
         if who := runs.cancelled_by(connection, self.run_id):
             self.stop.ask(cancelled(who))
 

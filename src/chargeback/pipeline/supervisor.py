@@ -23,7 +23,7 @@ from chargeback.errors import ChargebackError, LeaseHeld, StorageError
 from chargeback.logs import log_context
 from chargeback.model.days import Clock, utc_now
 from chargeback.model.run_request import RunRequest
-from chargeback.pipeline.executor import Assignment, Execution, RunExecutor
+from chargeback.pipeline.executor import Execution, RunAssignment, RunExecutor
 from chargeback.pipeline.run_messages import Progress, RunOutcome, RunResult, RunStats, Stage
 from chargeback.store.control import runs
 from chargeback.store.control.lease import Lease, LeaseOwner
@@ -240,7 +240,7 @@ class Supervisor:
         configuration = self._configuration
         tenant = configuration.tenants[name]
         secrets = configuration.secrets()
-        assignment = Assignment(
+        assignment = RunAssignment(
             *(tenant, request, lease.epoch, configuration.logging, secrets, self._clock, configuration.features.compute)
         )
         try:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from chargeback.allocation.day import Evidence
-from chargeback.allocation.explain import ExplainedPortion, explain_line
+from chargeback.allocation.explain import PortionExplanation, explain_line
 from chargeback.allocation.policies import UNKNOWN, PolicyCatalogue
 from chargeback.errors import PluginError
 from chargeback.model.inventory import UNALLOCATED
@@ -23,7 +23,7 @@ from chargeback.recompute.rules import CONFIGURED, AllocationRules, AppliedPolic
 from chargeback.recompute.stored_day import (
     Explained,
     LineNotFound,
-    Siblings,
+    LineRows,
     StoredDay,
     first,
     resource_name,
@@ -156,7 +156,7 @@ class _Explainer:
             billed=line or first(of_line),
             portion=portion,
             missing=missing,
-            siblings=Siblings.of(of_line, line),
+            siblings=LineRows.of(of_line, line),
             revision=self._day.revision.revision if self._day.revision else None,
             revisions=[] if self._is_tried else self._day.amounts(key.line_id, line, lambda rows: _row(rows, shown)),
             is_same=None if portion is None else _is_same(row, portion, key.identity_id),
@@ -164,7 +164,7 @@ class _Explainer:
 
     def _calculate(
         self, evidence: Evidence, policy: AppliedPolicy, key: ExplainKey, line: Mapping[str, Any]
-    ) -> ExplainedPortion | None:
+    ) -> PortionExplanation | None:
         """Return the calculation; None if the policy of a line that it follows is not recorded."""
         types = {policy.product_type}
         if policy.policy.is_proportional:
@@ -224,7 +224,7 @@ def _row(of_line: pa.Table, key: ExplainKey) -> dict[str, Any] | None:
     return first(mine.filter(pc.equal(mine["portion"], pa.scalar(key.portion, pa.int16()))))
 
 
-def _is_same(row: Mapping[str, Any] | None, portion: ExplainedPortion, identity_id: str) -> bool:
+def _is_same(row: Mapping[str, Any] | None, portion: PortionExplanation, identity_id: str) -> bool:
     """Return whether a calculation gives the stored row, or that there is none."""
     split, arithmetic, applied = portion.usage_split, portion.arithmetic, portion.applied
     if row is None:

@@ -14,14 +14,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from chargeback.allocation.explain import ExplainedPortion, explain_topic
+from chargeback.allocation.explain import PortionExplanation, explain_topic
 from chargeback.allocation.methods import MethodKind
 from chargeback.allocation.topics import lines_of_clusters
 from chargeback.model.topics import ATTRIBUTION_FAILED, EVEN_SPLIT, UNATTRIBUTED, TopicPlan, topic_resource_id
 from chargeback.recompute.stored_day import (
     Explained,
     LineNotFound,
-    Siblings,
+    LineRows,
     StoredDay,
     first,
     resource_name,
@@ -99,7 +99,7 @@ def explain_topic_row(store: TenantStore, plan: TopicPlan, key: TopicKey) -> Top
         method=method or (None if row is None else row["attribution_method"]),
         portion=portion,
         missing=missing,
-        siblings=Siblings.of(of_line, line),
+        siblings=LineRows.of(of_line, line),
         revision=day.revision.revision if day.revision else None,
         revisions=day.amounts(key.line_id, line, lambda rows: first(rows, topic_name=key.topic_name)),
         is_same=is_same,
@@ -135,7 +135,7 @@ def _check_is_attributed(store: TenantStore, plan: TopicPlan, key: TopicKey, lin
         )
 
 
-def _method(portion: ExplainedPortion, plan: TopicPlan, product_type: str, *, failed: bool) -> str:
+def _method(portion: PortionExplanation, plan: TopicPlan, product_type: str, *, failed: bool) -> str:
     """Return the attribution method that the calculation gives."""
     if failed:
         return ATTRIBUTION_FAILED
@@ -145,7 +145,7 @@ def _method(portion: ExplainedPortion, plan: TopicPlan, product_type: str, *, fa
     return named.method
 
 
-def _is_same(row: Mapping[str, Any] | None, portion: ExplainedPortion, topic: str, method: str | None) -> bool:
+def _is_same(row: Mapping[str, Any] | None, portion: PortionExplanation, topic: str, method: str | None) -> bool:
     """Return whether a calculation gives the stored row, or that there is none."""
     if row is None:
         return portion.why_nothing is not None

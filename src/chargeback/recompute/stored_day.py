@@ -12,7 +12,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from chargeback.allocation.explain import ExplainedPortion
+from chargeback.allocation.explain import PortionExplanation
 from chargeback.errors import DamagedFacts, HistoryGone
 from chargeback.model.chargeback import METRICS_UNAVAILABLE
 from chargeback.model.days import DayRange
@@ -56,7 +56,7 @@ class LineNotFound(LookupError):
 
 
 @dataclass(frozen=True, slots=True)
-class Siblings:
+class LineRows:
     """All stored rows of a line: how many (None: not shown), their sum, and whether it is the cost of the line (None:
     unknown)."""
 
@@ -65,14 +65,14 @@ class Siblings:
     equals_line: bool | None
 
     @classmethod
-    def of(cls, rows: pa.Table, line: Mapping[str, Any] | None) -> Siblings:
+    def of(cls, rows: pa.Table, line: Mapping[str, Any] | None) -> LineRows:
         """Return what the rows of a line are together; None for a line whose bill is lost."""
         charged = total(rows["amount"].to_pylist())
         return cls(rows.num_rows, charged, None if line is None else charged == line["total_cost"])
 
 
 @dataclass(frozen=True, slots=True)
-class RevisionAmount:
+class AmountInRevision:
     """The amount in one revision of the day.
 
     Attributes:
@@ -106,11 +106,11 @@ class Explained:
     row: Mapping[str, Any] | None
     line: Mapping[str, Any] | None
     billed: Mapping[str, Any] | None
-    portion: ExplainedPortion | None
+    portion: PortionExplanation | None
     missing: str | None
-    siblings: Siblings
+    siblings: LineRows
     revision: int | None
-    revisions: Sequence[RevisionAmount]
+    revisions: Sequence[AmountInRevision]
     is_same: bool | None
 
 
@@ -194,7 +194,7 @@ class StoredDay:
 
     def amounts(
         self, line_id: str, line: Mapping[str, Any] | None, find: Callable[[pa.Table], Mapping[str, Any] | None]
-    ) -> list[RevisionAmount]:
+    ) -> list[AmountInRevision]:
         """Return an amount in every revision of the day: that of the row that ``find`` finds among those of a line.
 
         ``line`` is the line on the bill in force, None if that is lost: then it is not found where its id is another.
@@ -207,15 +207,15 @@ class StoredDay:
         line_id: str,
         line: Mapping[str, Any] | None,
         find: Callable[[pa.Table], Mapping[str, Any] | None],
-    ) -> RevisionAmount:
+    ) -> AmountInRevision:
         rows = self.rows if revision == self.revision else self._stored(self._dataset.table, revision)
         if rows is None:
-            return RevisionAmount(revision, None, None)
+            return AmountInRevision(revision, None, None)
         ids = [line_id] if line is None or where(rows, line_id=line_id).num_rows else self._lines_like(revision, line)
         if ids is None or len(ids) > 1:
-            return RevisionAmount(revision, None, None)
+            return AmountInRevision(revision, None, None)
         row = find(where(rows, line_id=ids[0])) if ids else None
-        return RevisionAmount(revision, ids[0] if ids else None, Decimal(0) if row is None else row["amount"])
+        return AmountInRevision(revision, ids[0] if ids else None, Decimal(0) if row is None else row["amount"])
 
     def _lines_like(self, revision: Revision, line: Mapping[str, Any]) -> list[str] | None:
         """Return the ids of the lines that a revision has in the place of a line: the line itself or, without it, those

@@ -25,7 +25,7 @@ from chargeback.reports.answers import (
 )
 from chargeback.reports.forecast import CostForecast, forecast, history, known_days, scheduled_types
 from chargeback.reports.names import NAMED_COLUMNS, names_in, names_of_values
-from chargeback.reports.periods import Period
+from chargeback.reports.periods import CalendarPeriod
 from chargeback.reports.reconciliation import ReconciledState, reconcile, states_seen
 from chargeback.reports.tenant_view import TenantView
 from chargeback.reports.topic_costs import CostTopics, TopicCosts, named_topics, of_topics, topic_costs
@@ -57,8 +57,8 @@ class CostRequest:
     rows; the columns of the breakdowns (``series``: over time), how many values they name, and the optional ``parts``.
     All amounts are converted by ``conversion``, if there is one."""
 
-    period: Period
-    compared: Period | None
+    period: CalendarPeriod
+    compared: CalendarPeriod | None
     selection: Selection
     zone: ZoneInfo
     unit: str
@@ -369,7 +369,7 @@ def _breakdown(
     )
 
 
-def buckets_of(period: Period, unit: str) -> tuple[str, ...]:
+def buckets_of(period: CalendarPeriod, unit: str) -> tuple[str, ...]:
     """Return the labels of the units of time that a period touches, ascending."""
     return tuple(dict.fromkeys(_bucket_of(day, unit) for day in DayRange(period.start, period.end + ONE_DAY)))
 

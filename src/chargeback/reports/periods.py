@@ -30,7 +30,7 @@ _LEAP_DAY: Final = (2, 29)
 
 
 @dataclass(frozen=True)
-class Period:
+class CalendarPeriod:
     """Calendar days from ``start`` to ``end``, both inclusive."""
 
     start: date
@@ -42,7 +42,7 @@ class Period:
         return DayRange(self.start, self.end + ONE_DAY)
 
     @classmethod
-    def between(cls, start: date, end: date) -> Period:
+    def between(cls, start: date, end: date) -> CalendarPeriod:
         """Return the period from ``start`` to ``end``.
 
         Raises:
@@ -60,60 +60,60 @@ class Period:
         return (self.end - self.start).days + 1
 
     @property
-    def before(self) -> Period:
+    def before(self) -> CalendarPeriod:
         """Return the period of the same length that ends before this one begins."""
-        return Period(self.start - timedelta(days=self.days), self.start - ONE_DAY)
+        return CalendarPeriod(self.start - timedelta(days=self.days), self.start - ONE_DAY)
 
     @property
-    def year_before(self) -> Period:
+    def year_before(self) -> CalendarPeriod:
         """Return the same dates a year earlier."""
-        return Period(_year_before(self.start), _year_before(self.end))
+        return CalendarPeriod(_year_before(self.start), _year_before(self.end))
 
 
-def months_before(period: Period) -> Period | None:
+def months_before(period: CalendarPeriod) -> CalendarPeriod | None:
     """Return as many months before a period of whole months; None for other periods.
 
-    >>> months_before(Period(date(2026, 3, 1), date(2026, 4, 30)))
-    Period(start=datetime.date(2026, 1, 1), end=datetime.date(2026, 2, 28))
+    >>> months_before(CalendarPeriod(date(2026, 3, 1), date(2026, 4, 30)))
+    CalendarPeriod(start=datetime.date(2026, 1, 1), end=datetime.date(2026, 2, 28))
     """
     first, last = month_of(period.start).start, month_of(period.end)
     if (first, last.end - ONE_DAY) != (period.start, period.end):
         return None
     months = (last.start.year - first.year) * 12 + last.start.month - first.month + 1
     place = first.year * 12 + first.month - 1 - months
-    return Period(date(place // 12, place % 12 + 1, 1), first - ONE_DAY)
+    return CalendarPeriod(date(place // 12, place % 12 + 1, 1), first - ONE_DAY)
 
 
 @dataclass(frozen=True)
 class Comparison:
     """A period with its selected rows, and the other period, if there is one."""
 
-    period: Period
-    compared: Period | None
+    period: CalendarPeriod
+    compared: CalendarPeriod | None
     selection: Selection
     previous: InstantRange | None
 
 
-def named_period(name: str, last: date) -> Period:
+def named_period(name: str, last: date) -> CalendarPeriod:
     """Return the period of a name that matches :data:`PERIOD`; ``last`` is the last calculated day.
 
     >>> named_period("7d", date(2026, 11, 14))
-    Period(start=datetime.date(2026, 11, 8), end=datetime.date(2026, 11, 14))
+    CalendarPeriod(start=datetime.date(2026, 11, 8), end=datetime.date(2026, 11, 14))
     >>> named_period("last-month", date(2026, 1, 14)).start
     datetime.date(2025, 12, 1)
     >>> named_period("last-week", date(2026, 11, 14))  # a Saturday
-    Period(start=datetime.date(2026, 11, 2), end=datetime.date(2026, 11, 8))
+    CalendarPeriod(start=datetime.date(2026, 11, 2), end=datetime.date(2026, 11, 8))
     """
     if re.fullmatch(r"\d+d", name):
-        return Period(last - timedelta(days=int(name[:-1]) - 1), last)
+        return CalendarPeriod(last - timedelta(days=int(name[:-1]) - 1), last)
     if name.startswith("last-"):
         unit = name.removeprefix("last-")
         end = _first_of(unit, last) - ONE_DAY
-        return Period(_first_of(unit, end), end)
+        return CalendarPeriod(_first_of(unit, end), end)
     if name in _UNITS:
-        return Period(_first_of(name, last), last)
+        return CalendarPeriod(_first_of(name, last), last)
     month = date.fromisoformat(f"{name}-01")
-    return Period(month, month_of(month).end - ONE_DAY)
+    return CalendarPeriod(month, month_of(month).end - ONE_DAY)
 
 
 def _first_of(unit: str, day: date) -> date:
@@ -129,7 +129,7 @@ def _first_of(unit: str, day: date) -> date:
             return day.replace(month=1, day=1)
 
 
-def compared_period(comparison: str, period: Period) -> Period | None:
+def compared_period(comparison: str, period: CalendarPeriod) -> CalendarPeriod | None:
     """Return the period that ``period`` is compared with, for a text that matches :data:`COMPARISON`; None for
     ``none``.
 
@@ -149,7 +149,7 @@ def compared_period(comparison: str, period: Period) -> Period | None:
         dates = date.fromisoformat(first), date.fromisoformat(last)
     except ValueError:
         raise ValueError("should name dates of the calendar, such as 2026-09-01..2026-09-30") from None
-    return Period.between(*dates)
+    return CalendarPeriod.between(*dates)
 
 
 def _year_before(day: date) -> date:

@@ -25,7 +25,7 @@ from chargeback.reports.answers import (
     currency_of,
 )
 from chargeback.reports.names import display_names
-from chargeback.reports.periods import Period
+from chargeback.reports.periods import CalendarPeriod
 from chargeback.reports.tenant_view import TenantView
 from chargeback.reports.topic_costs import of_topics
 from chargeback.store.facts.tables import TOPIC_USAGE_TABLE, USAGE_TABLE
@@ -209,7 +209,7 @@ def unit_costs_answer(
     tenant: TenantView,
     reader: TenantReader,
     per: Per,
-    period: Period,
+    period: CalendarPeriod,
     selection: Selection,
     by: Sequence[str],
     top: int,

@@ -103,7 +103,7 @@ def _origin(address: httpx.URL) -> str:
     return f"{address.scheme}://{address.host}:{port}"
 
 
-class Body:
+class ResponseBody:
     """The part of a response body that has arrived.
 
     ``encoding`` is the response's ``Content-Encoding``; ``largest`` is the limit in bytes, once decompressed;
@@ -392,7 +392,7 @@ class HttpClient:
         form = dict(call.form) if call.form is not None else None
         with self._client.stream(call.method, address, headers=headers, data=form) as answer:
             encoding = answer.headers.get("content-encoding", "")
-            arriving = Body(encoding, self._limits.largest_body, str(address.copy_with(query=None)))
+            arriving = ResponseBody(encoding, self._limits.largest_body, str(address.copy_with(query=None)))
             for chunk in answer.iter_raw():
                 arriving.add(chunk)
                 if time.monotonic() > limit or self._stop.is_set():

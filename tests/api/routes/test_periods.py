@@ -27,9 +27,9 @@ from chargeback.reports.closing.documents import check_closings
 from chargeback.store.backup import back_up, restore
 from chargeback.store.control.catalogue import end_days
 from chargeback.store.control.closings import read_books
+from chargeback.store.control.days import delete_days
 from chargeback.store.control.inventory import ensure_known
 from chargeback.store.control.lease import LeaseOwner
-from chargeback.store.control.retention import delete_days
 from chargeback.store.control.schema import closings
 from chargeback.store.facts.tables import DAY_TABLES
 from chargeback.store.facts.upkeep import LEFTOVER_AGE, remove_unnamed

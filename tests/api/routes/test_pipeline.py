@@ -13,7 +13,7 @@ from chargeback.errors import EngineBusy, LeaseHeld, NoRunner, TenantSuspended
 from chargeback.model.run_request import RunRequest
 from chargeback.store.control.lease import LeaseOwner, acquire
 from chargeback.store.control.runs import (
-    LogLine,
+    RunLogLine,
     add_log,
     cancelled_by,
     clear_suspension,
@@ -132,7 +132,7 @@ def test_a_run_is_cancelled(own_store: TenantStore, own_client: httpx.Client) ->
     lease = acquire(own_store.control, LeaseOwner.this_process())
     with lease.write() as connection:
         number = start_run(connection, lease.epoch)
-        add_log(connection, number, [LogLine(datetime(2026, 1, 1, tzinfo=UTC), "INFO", "Gathering begins.")])
+        add_log(connection, number, [RunLogLine(datetime(2026, 1, 1, tzinfo=UTC), "INFO", "Gathering begins.")])
     for _ in range(2):
         assert own_client.post(url).json() == {"run_id": str(number)}
     assert own_client.get(f"{ACME}/pipeline/status").json()["progress"]["is_cancelled"]

@@ -19,7 +19,7 @@ from chargeback.demo.server import DemoServer, ServerOptions
 from chargeback.ecosystems.confluent_cloud.api import ControlPlane
 from chargeback.ecosystems.confluent_cloud.costs import (
     COSTS,
-    Costs,
+    BillFetcher,
     LineContext,
     read_row,
     resource_type,
@@ -38,7 +38,7 @@ DAY = TODAY - timedelta(days=10)
 
 def gather(plane: ControlPlane, context: TenantContext, days: DayRange = DAYS, per_query: int = 7) -> list[GatheredDay]:
     """The days of a range."""
-    return list(Costs(plane, context, per_query).gather(days))
+    return list(BillFetcher(plane, context, per_query).gather(days))
 
 
 def money(days: list[GatheredDay]) -> Decimal:

@@ -19,7 +19,6 @@ from chargeback.reports.categories.editing import (
     categories_yaml,
     counts_of,
     differences,
-    etag_of,
     preview_categories,
     read_categories,
     save_categories,
@@ -80,7 +79,7 @@ def test_what_says_the_same_is_not_written(database: ControlDatabase) -> None:
 
 def test_versions_have_etags_of_their_own() -> None:
     """Two versions of one number can be there one after the other: a backup was restored in between."""
-    tags = {etag_of(each) for each in (VERSION, replace(VERSION, who="bob"), replace(VERSION, version=4))}
+    tags = {each.etag for each in (VERSION, replace(VERSION, who="bob"), replace(VERSION, version=4))}
     assert len(tags) == 3
     assert all(tag.startswith(('"3-', '"4-')) and tag.endswith('"') for tag in tags)
 

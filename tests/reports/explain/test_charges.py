@@ -15,7 +15,7 @@ from chargeback.allocation.policies import UNKNOWN
 from chargeback.model.money import total
 from chargeback.recompute.explain import ExplainKey, Explanation
 from chargeback.recompute.rules import AppliedPolicy
-from chargeback.recompute.stored_day import Siblings
+from chargeback.recompute.stored_day import LineRows
 from chargeback.reports.explain.charges import explained_charge
 from chargeback.reports.explain.sentence import sentence
 from chargeback.reports.wording import DisplayNames
@@ -70,7 +70,7 @@ def explanation(day: Evidence, identity_id: str, portion: int | None = None, lin
         line["product_type"], policy or UNKNOWN, "shipped", None if policy is None else line["product_type"]
     )
     key = ExplainKey(date(2026, 11, 4), line["line_id"], identity_id, portion)
-    siblings = Siblings(1, line["total_cost"], equals_line=True)
+    siblings = LineRows(1, line["total_cost"], equals_line=True)
     return Explanation(
         key=key,
         row=None,

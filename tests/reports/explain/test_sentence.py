@@ -7,7 +7,7 @@ from datetime import date
 from decimal import Decimal
 
 from chargeback.recompute.explain import ExplainKey, Explanation
-from chargeback.recompute.stored_day import Siblings
+from chargeback.recompute.stored_day import LineRows
 from chargeback.reports.explain.sentence import sentence
 from chargeback.reports.wording import DisplayNames
 
@@ -15,7 +15,7 @@ from chargeback.reports.wording import DisplayNames
 def test_without_evidence() -> None:
     """The sentence has the stored amount, and the reason why it is not explained."""
     key = ExplainKey(date(2026, 11, 4), "1f", "sa-1")
-    siblings = Siblings(0, Decimal(0), equals_line=None)
+    siblings = LineRows(0, Decimal(0), equals_line=None)
     found = Explanation(
         key=key,
         row=None,

@@ -18,7 +18,7 @@ from chargeback.model.money import from_units
 from chargeback.model.topics import EXISTED, UNATTRIBUTED, TopicMethod, TopicPlan
 from chargeback.model.usage import USAGE
 from chargeback.recompute.explain_topic import TopicExplanation, TopicKey
-from chargeback.recompute.stored_day import Siblings
+from chargeback.recompute.stored_day import LineRows
 from chargeback.reports.explain.topics import explained_topic, topic_sentence
 from chargeback.store.queries.paging import Page
 from tests.allocation.bills import DAY, bill, usage
@@ -100,7 +100,7 @@ def explained(
     (number,) = (n for n, each in enumerate(billed["line_id"].to_pylist()) if each == line["line_id"])
     portion = explain_topic(DAY, billed.slice(number, 1), evidence, plan, topic, "prod")
     key = TopicKey(date(2026, 11, 4), line["line_id"], topic)
-    siblings = Siblings(1, line["total_cost"], equals_line=True)
+    siblings = LineRows(1, line["total_cost"], equals_line=True)
     return TopicExplanation(
         key=key,
         row=None,

@@ -19,7 +19,7 @@ from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.money import from_units
 from chargeback.recompute.explain import ExplainKey, Explanation
 from chargeback.recompute.explain_topic import TopicKey
-from chargeback.recompute.stored_day import LineNotFound, RevisionAmount
+from chargeback.recompute.stored_day import AmountInRevision, LineNotFound
 from chargeback.reports.explain.charges import ExplainedEvidence, explained_charge, listed_participants
 from chargeback.reports.explain.visible import VisiblePart, VisibleShares, as_seen, visible_topics, with_others
 from chargeback.reports.wording import DisplayNames
@@ -170,7 +170,7 @@ def test_a_split_row_has_the_part_that_lists_have(tmp_path: Path, stack: ExitSta
         ((item,), _), ((mine,), _) = whole, listed
         row = {**item, **item["metadata"], "date": DAY, "amount": Decimal(item["amount"])}
         found = explanation(evidence("lkc-1 BASE 6", "", "lkc-1 active sa-1"), "sa-1", 1)
-        past = [RevisionAmount(REVISION, "line-1", amount) for amount in (from_units(3), None)]
+        past = [AmountInRevision(REVISION, "line-1", amount) for amount in (from_units(3), None)]
         return mine["amount"], *as_seen(reader, CHARGEBACKS, replace(found, row=row, revisions=past), {"sa-1"})
 
     for value, units, past in (("orders", 3, 2), ("pay", 2, 1)):

@@ -27,7 +27,7 @@ from chargeback.reports.graph.view import (
     read_graph,
     selection_of,
 )
-from chargeback.reports.periods import Period
+from chargeback.reports.periods import CalendarPeriod
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.inventory import ensure_known
 from chargeback.store.facts.files import read_file
@@ -176,7 +176,7 @@ def read_rows(reader: TenantReader) -> list[dict[str, Any]]:
 def test_a_timeline_sums_to_the_node(reader: TenantReader, tenant: TenantView, focus: str) -> None:
     """Each day has its part of the cost of the node, topics included."""
     view = graph(reader, tenant, "topics", focus)
-    period = Period(DAYS[2], DAYS[3])
+    period = CalendarPeriod(DAYS[2], DAYS[3])
     found = graph_timeline(tenant, reader, view, period, SELECTED, "day", ZoneInfo("UTC"))
     assert {point.time for point in found.items} <= {str(day) for day in DAYS[2:]}
     assert total(point.amount for point in found.items) == from_units(view.focus.units[0], SHARED_PLACES)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from chargeback.errors import TagConflict
 from chargeback.model.dated import FOREVER, DatedValue, Period
-from chargeback.store.control.tag_periods import Effect, Existing, HeldTag, place_value
+from chargeback.store.control.tag_periods import Effect, HeldTag, OnExisting, place_value
 from tests.support.facts import days_from
 from tests.support.laws import examples
 
@@ -22,7 +22,7 @@ TWO = (HeldTag(1, DatedValue("x", Period(None, MARCH))), HeldTag(2, DatedValue("
 CLOSED = (HeldTag(1, DatedValue("x", Period(JAN, OCTOBER))),)
 
 
-def _placed(held: tuple[HeldTag, ...], value: str, during: Period, existing: Existing) -> tuple[list[str], str]:
+def _placed(held: tuple[HeldTag, ...], value: str, during: Period, existing: OnExisting) -> tuple[list[str], str]:
     """Return the values afterwards, as texts, and the result of the write."""
     after, effect = place_value(NAME, held, DatedValue(value, during), existing)
     return [f"{each.tag_id} {each.held.value} {each.during}" for each in after], effect.value
@@ -31,42 +31,42 @@ def _placed(held: tuple[HeldTag, ...], value: str, during: Period, existing: Exi
 @pytest.mark.parametrize(
     ("held", "during", "existing", "after"),
     [
-        ((), FOREVER, Existing.KEEP, (["None new for ever"], "created")),
-        ((), Period(MARCH), Existing.CHANGE, (["None new since 2026-03-01"], "created")),
-        (UNDATED, FOREVER, Existing.KEEP, (["1 x for ever"], "skipped")),
-        (UNDATED, FOREVER, Existing.CHANGE, (["1 new for ever"], "updated")),
-        (UNDATED, Period(MARCH), Existing.CHANGE, (["1 x until 2026-03-01", "None new since 2026-03-01"], "updated")),
-        (UNDATED, Period(None, MARCH), Existing.CHANGE, (["1 new until 2026-03-01"], "updated")),
-        (CLOSED, FOREVER, Existing.CHANGE, (["1 new 2026-01-01 to 2026-10-01"], "updated")),
-        (CLOSED, Period(JAN), Existing.CHANGE, (["1 new 2026-01-01 to 2026-10-01"], "updated")),
-        (CLOSED, Period(JAN, MARCH), Existing.CHANGE, (["1 new 2026-01-01 to 2026-03-01"], "updated")),
-        (CLOSED, Period(JAN, OCTOBER), Existing.KEEP, (["1 x 2026-01-01 to 2026-10-01"], "skipped")),
+        ((), FOREVER, OnExisting.KEEP, (["None new for ever"], "created")),
+        ((), Period(MARCH), OnExisting.CHANGE, (["None new since 2026-03-01"], "created")),
+        (UNDATED, FOREVER, OnExisting.KEEP, (["1 x for ever"], "skipped")),
+        (UNDATED, FOREVER, OnExisting.CHANGE, (["1 new for ever"], "updated")),
+        (UNDATED, Period(MARCH), OnExisting.CHANGE, (["1 x until 2026-03-01", "None new since 2026-03-01"], "updated")),
+        (UNDATED, Period(None, MARCH), OnExisting.CHANGE, (["1 new until 2026-03-01"], "updated")),
+        (CLOSED, FOREVER, OnExisting.CHANGE, (["1 new 2026-01-01 to 2026-10-01"], "updated")),
+        (CLOSED, Period(JAN), OnExisting.CHANGE, (["1 new 2026-01-01 to 2026-10-01"], "updated")),
+        (CLOSED, Period(JAN, MARCH), OnExisting.CHANGE, (["1 new 2026-01-01 to 2026-03-01"], "updated")),
+        (CLOSED, Period(JAN, OCTOBER), OnExisting.KEEP, (["1 x 2026-01-01 to 2026-10-01"], "skipped")),
         (
             CLOSED,
             Period(MARCH),
-            Existing.CHANGE,
+            OnExisting.CHANGE,
             (["1 x 2026-01-01 to 2026-03-01", "None new since 2026-03-01"], "updated"),
         ),
         (
             CLOSED,
             Period(OCTOBER),
-            Existing.KEEP,
+            OnExisting.KEEP,
             (["1 x 2026-01-01 to 2026-10-01", "None new since 2026-10-01"], "created"),
         ),
         (
             CLOSED,
             Period(None, JAN),
-            Existing.KEEP,
+            OnExisting.KEEP,
             (["None new until 2026-01-01", "1 x 2026-01-01 to 2026-10-01"], "created"),
         ),
-        (TWO, FOREVER, Existing.KEEP, (["1 x until 2026-03-01", "2 y since 2026-03-01"], "skipped")),
-        (TWO, Period(MARCH), Existing.CHANGE, (["1 x until 2026-03-01", "2 new since 2026-03-01"], "updated")),
-        (TWO, FOREVER, Existing.REPLACE, (["2 new for ever"], "updated")),
-        (TWO, Period(JAN), Existing.REPLACE, (["2 new since 2026-01-01"], "updated")),
+        (TWO, FOREVER, OnExisting.KEEP, (["1 x until 2026-03-01", "2 y since 2026-03-01"], "skipped")),
+        (TWO, Period(MARCH), OnExisting.CHANGE, (["1 x until 2026-03-01", "2 new since 2026-03-01"], "updated")),
+        (TWO, FOREVER, OnExisting.REPLACE, (["2 new for ever"], "updated")),
+        (TWO, Period(JAN), OnExisting.REPLACE, (["2 new since 2026-01-01"], "updated")),
     ],
 )
 def test_where_a_value_goes(
-    held: tuple[HeldTag, ...], during: Period, existing: Existing, after: tuple[list[str], str]
+    held: tuple[HeldTag, ...], during: Period, existing: OnExisting, after: tuple[list[str], str]
 ) -> None:
     """Without dates the only value changes; with dates the former ends where the new one begins."""
     assert _placed(held, "new", during, existing) == after
@@ -79,41 +79,41 @@ _TO_CHOOSE = "choose other dates, or remove that one first."
 @pytest.mark.parametrize(
     ("held", "during", "existing", "message"),
     [
-        (UNDATED, Period(MARCH), Existing.KEEP, f"'new' since 2026-03-01: it is 'x' for ever; {_TO_CHANGE}"),
+        (UNDATED, Period(MARCH), OnExisting.KEEP, f"'new' since 2026-03-01: it is 'x' for ever; {_TO_CHANGE}"),
         (
             CLOSED,
             Period(MARCH, None),
-            Existing.KEEP,
+            OnExisting.KEEP,
             f"'new' since 2026-03-01: it is 'x' 2026-01-01 to 2026-10-01; {_TO_CHANGE}",
         ),
         (
             CLOSED,
             Period(JAN),
-            Existing.KEEP,
+            OnExisting.KEEP,
             f"'new' since 2026-01-01: it is 'x' 2026-01-01 to 2026-10-01; {_TO_CHANGE}",
         ),
         (
             TWO,
             Period(JAN),
-            Existing.CHANGE,
+            OnExisting.CHANGE,
             f"'new' since 2026-01-01: it is 'y' since 2026-03-01; {_TO_CHOOSE}",
         ),
         (
             UNDATED,
             Period(MARCH, OCTOBER),
-            Existing.CHANGE,
+            OnExisting.CHANGE,
             f"'new' 2026-03-01 to 2026-10-01: it is 'x' for ever; {_TO_CHOOSE}",
         ),
         (
             CLOSED,
             Period(None, MARCH),
-            Existing.CHANGE,
+            OnExisting.CHANGE,
             f"'new' until 2026-03-01: it is 'x' 2026-01-01 to 2026-10-01; {_TO_CHOOSE}",
         ),
     ],
 )
 def test_overlapping_dates_are_refused(
-    held: tuple[HeldTag, ...], during: Period, existing: Existing, message: str
+    held: tuple[HeldTag, ...], during: Period, existing: OnExisting, message: str
 ) -> None:
     """With both periods named, and what to do."""
     with pytest.raises(TagConflict) as raised:
@@ -124,7 +124,7 @@ def test_overlapping_dates_are_refused(
 def test_a_value_without_dates_where_there_are_several() -> None:
     """It is not clear which is meant, and none is changed."""
     with pytest.raises(TagConflict) as raised:
-        _placed(TWO, "new", FOREVER, Existing.CHANGE)
+        _placed(TWO, "new", FOREVER, OnExisting.CHANGE)
     assert str(raised.value) == (
         f"{NAME} has several values: 'x' until 2026-03-01, 'y' since 2026-03-01; name one by its valid_from, begin "
         "another one with a new valid_from, or set replace_periods to replace all of them."
@@ -132,12 +132,12 @@ def test_a_value_without_dates_where_there_are_several() -> None:
     days = days_from(JAN, 6)
     many = tuple(HeldTag(n, DatedValue("x", Period(first, end))) for n, (first, end) in enumerate(pairwise(days)))
     with pytest.raises(TagConflict, match=r"2026-01-03 to 2026-01-04 and 2 more; name one"):
-        _placed(many, "new", FOREVER, Existing.CHANGE)
+        _placed(many, "new", FOREVER, OnExisting.CHANGE)
 
 
 _days = st.none() | st.sampled_from(days_from(JAN, 8))
 _writes = st.lists(
-    st.tuples(st.sampled_from("abc"), _days, _days, st.sampled_from(Existing)).filter(
+    st.tuples(st.sampled_from("abc"), _days, _days, st.sampled_from(OnExisting)).filter(
         lambda each: not Period(each[1], each[2]).is_empty
     ),
     max_size=8,
@@ -146,7 +146,7 @@ _writes = st.lists(
 
 @given(writes=_writes)
 @settings(max_examples=examples(300), database=None)
-def test_no_two_values_hold_on_a_day(writes: list[tuple[str, date | None, date | None, Existing]]) -> None:
+def test_no_two_values_hold_on_a_day(writes: list[tuple[str, date | None, date | None, OnExisting]]) -> None:
     """For any writes in any order: a refused one changes nothing, and a written value holds."""
     held: tuple[HeldTag, ...] = ()
     for value, first, end, existing in writes:
@@ -160,7 +160,7 @@ def test_no_two_values_hold_on_a_day(writes: list[tuple[str, date | None, date |
         elif new.during != FOREVER:
             assert any(each.held.value == value and each.during.first == first for each in after)
         before = [day for day in days_from(JAN, 8) if first is not None and day < first]
-        if existing is not Existing.REPLACE and new.during != FOREVER:
+        if existing is not OnExisting.REPLACE and new.during != FOREVER:
             assert _on(after, before) == _on(held, before)
         held = after
         for n, each in enumerate(held):

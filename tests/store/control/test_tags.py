@@ -17,7 +17,7 @@ from chargeback.model.days import utc_now
 from chargeback.store.control import schema, tags
 from chargeback.store.control.audit import TAG_CHANGED, TAG_CREATED, TAG_REMOVED, AuditFilter, audit_entries
 from chargeback.store.control.database import ControlDatabase
-from chargeback.store.control.tags import BulkCounts, TagFilter, TagWrite
+from chargeback.store.control.tags import BulkCounts, TagMatch, TagWrite
 
 AWKWARD = ["lkc-1", "a/b:c%d", "ü'\"\\", "crn://x/y=z", "{}", "100%"]
 
@@ -104,16 +104,16 @@ def test_lists_keys_and_values(database: ControlDatabase) -> None:
     _write(database, [TagWrite("resource", name, "team", f"Team Ä {name}") for name in names])
     _write(database, [TagWrite("identity", "x", "env", "prod")])
     with database.read() as connection:
-        rows, total = tags.listed(connection, TagFilter("resource"), offset=0, limit=4)
+        rows, total = tags.listed(connection, TagMatch("resource"), offset=0, limit=4)
         assert ([row["entity_id"] for row in rows], total) == (["B", "Z", "a", "b"], 5)
-        assert tags.listed(connection, TagFilter(tag_key="env"), offset=0, limit=4)[1] == 1
-        assert tags.listed(connection, TagFilter(), offset=10**30, limit=4) == ([], 6)
-        whole, _ = tags.listed(connection, TagFilter(tag_key="team"), offset=0, limit=10)
-        assert list(tags.every_listed(connection, TagFilter(tag_key="team"))) == whole
+        assert tags.listed(connection, TagMatch(tag_key="env"), offset=0, limit=4)[1] == 1
+        assert tags.listed(connection, TagMatch(), offset=10**30, limit=4) == ([], 6)
+        whole, _ = tags.listed(connection, TagMatch(tag_key="team"), offset=0, limit=10)
+        assert list(tags.every_listed(connection, TagMatch(tag_key="team"))) == whole
         assert tags.keys(connection) == ["env", "team"]
-        assert tags.values(connection, TagFilter(tag_key="env")) == ["prod"]
-        assert tags.values(connection, TagFilter(tag_key="team"), "äM") == []
-        assert tags.values(connection, TagFilter(tag_key="team"), "TEAM ä Z") == ["Team Ä Z"]
+        assert tags.values(connection, TagMatch(tag_key="env")) == ["prod"]
+        assert tags.values(connection, TagMatch(tag_key="team"), "äM") == []
+        assert tags.values(connection, TagMatch(tag_key="team"), "TEAM ä Z") == ["Team Ä Z"]
 
 
 def test_tags_of_some_entities(database: ControlDatabase) -> None:
@@ -122,11 +122,11 @@ def test_tags_of_some_entities(database: ControlDatabase) -> None:
     _write(database, [TagWrite("identity", AWKWARD[0], "env", "prod")])
     some = {"resource": {AWKWARD[0]}, "identity": set[str]()}
     with database.read() as connection:
-        rows, total = tags.listed(connection, TagFilter(entities=some), offset=0, limit=100)
+        rows, total = tags.listed(connection, TagMatch(entities=some), offset=0, limit=100)
         assert ([row["entity_id"] for row in rows], total) == ([AWKWARD[0]], 1)
-        assert list(tags.every_listed(connection, TagFilter("identity", entities=some))) == []
+        assert list(tags.every_listed(connection, TagMatch("identity", entities=some))) == []
         assert tags.keys(connection, some) == ["team"]
-        assert tags.values(connection, TagFilter(tag_key="team", entities=some)) == [f"of {AWKWARD[0]}"]
+        assert tags.values(connection, TagMatch(tag_key="team", entities=some)) == [f"of {AWKWARD[0]}"]
         assert tags.keys(connection, {}) == []
 
 

@@ -8,7 +8,6 @@ from typing import Annotated
 
 from fastapi import Body, Path, Query
 from pydantic import AfterValidator, Field, StringConstraints, ValidationError
-from sqlalchemy import Connection
 from starlette.responses import Response
 
 from chargeback.access.caller import Right, TenantAccess
@@ -16,8 +15,8 @@ from chargeback.access.scope import RowScope
 from chargeback.api.dependencies import CallerDep
 from chargeback.api.documentation import COMMON_STATUSES
 from chargeback.api.parameters import CommonParameters, Note, PeriodId, StrictModel, Text
-from chargeback.api.preconditions import Preconditions, PreconditionsDep
-from chargeback.api.problems import Conflict, InvalidParameter, InvalidRequest, NotFound, sentence
+from chargeback.api.preconditions import PreconditionsDep
+from chargeback.api.problems import Conflict, InvalidParameter, InvalidRequest, NotFound
 from chargeback.api.responses import csv_file, json_response
 from chargeback.api.routes.budget_files import budget_table, check_no_problems, problems_of, read_budgets
 from chargeback.api.routes.cost_categories import Reason
@@ -27,6 +26,7 @@ from chargeback.categories.cycles import arrow_path, cycles
 from chargeback.config.notifications import SinkName
 from chargeback.model.accounting import AccountingPeriod
 from chargeback.model.budgets import Budget, Threshold, ThresholdKind
+from chargeback.model.edits import present_version
 from chargeback.reports.answers import PageOf, ResponseModel
 from chargeback.reports.budgets import BudgetItem, BudgetListItem, BudgetReport, BudgetStatus, is_within
 from chargeback.store.control import budgets as store
@@ -243,8 +243,9 @@ def put_budget(
     budget = new.budget(budget_id)
     with request.writing() as connection:
         lock_tenant(connection)
-        present = store.read_budget(connection, budget_id)
-        _check_edit(connection, preconditions, budget_id, present)
+        last = store.last_version(connection, budget_id)
+        preconditions.check(f"budget {budget_id}", last)
+        present = present_version(last)
         others = [each.budget for each in store.list_budgets(connection) if each.budget is not None]
         if present is None and len(others) >= MAX_BUDGETS:
             raise Conflict(f"There are {MAX_BUDGETS:,} budgets already; remove one first.")
@@ -320,7 +321,7 @@ def remove_budget(
         present = store.read_budget(connection, budget_id)
         if present is None:
             raise _missing(budget_id)
-        _check_edit(connection, preconditions, budget_id, present)
+        preconditions.check(f"budget {budget_id}", present)
         parts = [each.id for each in store.list_budgets(connection) if each.budget and each.budget.parent == budget_id]
         if parts:
             raise Conflict(f"{', '.join(parts[:10])} {'is a part' if len(parts) == 1 else 'are parts'} of {budget_id}.")
@@ -396,18 +397,6 @@ def _seen(
     if found is None or found.budget is None or not is_within(found.budget, scope, categories):
         raise _missing(budget_id)
     return found, found.budget
-
-
-def _check_edit(
-    connection: Connection, preconditions: Preconditions, budget_id: str, present: BudgetVersion | None
-) -> None:
-    last = store.last_version(connection, budget_id)
-    edit = store.describe_last_edit(budget_id, last)
-    preconditions.check(
-        None if present is None else present.etag,
-        what="" if present is None else f"Version {present.version} of the budget {budget_id}",
-        faster=sentence(edit if last is None else f"someone else was faster: {edit}"),
-    )
 
 
 def _check_sinks(budget: Budget, sinks: Collection[str]) -> None:

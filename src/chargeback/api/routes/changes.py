@@ -13,7 +13,7 @@ from chargeback.api.routing import Routes
 from chargeback.api.selecting import ComparingQuery, CostColumns, GroupedQuery, groups_of
 from chargeback.api.tenant_requests import Facts
 from chargeback.reports.changes import ChangesAnswer, explained_changes
-from chargeback.reports.periods import OTHER_PERIOD, Period
+from chargeback.reports.periods import OTHER_PERIOD, CalendarPeriod
 from chargeback.store.queries.datasets import CHARGEBACKS
 
 MOST_CHANGES = 1000
@@ -61,15 +61,15 @@ class ChangesQuery(CostColumns, ComparingQuery, GroupedQuery):
             if start is None or end is None:
                 continue
             try:
-                Period.between(start, end)
+                CalendarPeriod.between(start, end)
             except ValueError as error:
                 problems.append(InvalidParameter(last, str(error)))
         return problems
 
-    def _periods(self, lookback_days: int, last: date | None) -> tuple[Period, Period | None]:
+    def _periods(self, lookback_days: int, last: date | None) -> tuple[CalendarPeriod, CalendarPeriod | None]:
         if self.from_start is None or self.from_end is None or self.to_start is None or self.to_end is None:
             return super()._periods(lookback_days, last)
-        return Period(self.to_start, self.to_end), Period(self.from_start, self.from_end)
+        return CalendarPeriod(self.to_start, self.to_end), CalendarPeriod(self.from_start, self.from_end)
 
 
 router = Routes(prefix="/tenants/{tenant_name}/chargebacks", tags=["Changes"])

@@ -7,7 +7,6 @@ from typing import Annotated, Any, ClassVar
 
 from fastapi import Body, Query
 from pydantic import AfterValidator, Field, StringConstraints
-from sqlalchemy import Connection
 from starlette.responses import Response
 
 from chargeback.access.caller import Right
@@ -33,6 +32,7 @@ from chargeback.categories.parsing import parse_category
 from chargeback.category_sources.contract import SourceContent
 from chargeback.category_sources.csv_file import decoded, read_entries
 from chargeback.errors import CategoryError, ConfigurationError, EditConflict
+from chargeback.model.edits import present_version
 from chargeback.model.texts import VISIBLE
 from chargeback.reports.answers import Instant, PageOf, ResponseModel
 from chargeback.reports.categories.answers import DryRunAnswer, display_names, preview
@@ -41,7 +41,6 @@ from chargeback.reports.categories.editing import (
     check_measures,
     counts_of,
     document_of,
-    etag_of,
     measures_in,
     parse_version,
     save_category,
@@ -216,7 +215,7 @@ def get_cost_category(
     """Return a cost category, or an earlier version of it. Send the ETag of the present version as `If-Match` to change
     it."""
     connection = request.connection
-    found = _present(connection, category_key)
+    found = store.read_category(connection, category_key)
     if params.version is not None:
         found = store.read_version(connection, category_key, params.version)
         if found is None:
@@ -224,7 +223,7 @@ def get_cost_category(
         if found.is_removal:
             raise NotFound(f"Version {params.version} removed the cost category {category_key}.")
     present = _there(category_key, found)
-    return json_response(_item(present), headers={"ETag": etag_of(present)})
+    return json_response(_item(present), headers={"ETag": present.etag})
 
 
 @router.put(
@@ -277,8 +276,8 @@ def remove_cost_category(
 
     with request.changing(caller.name, params) as connection:
         lock_tenant(connection)
-        present = _there(category_key, _present(connection, category_key))
-        preconditions.check(etag_of(present), what=_called(present), faster=_faster(connection, category_key))
+        present = _there(category_key, store.read_category(connection, category_key))
+        preconditions.check(f"cost category {category_key}", present)
         write = CategoryWrite(category_key, None, params.reason or None)
         store.write_category(connection, write, expected=present.version, who=caller.name)
     return Response(status_code=204)
@@ -323,8 +322,8 @@ def get_rules_as_csv(
     """Return the rules that assign values to single identities, resources or topics by their ids, as CSV: a line for
     each of them, or one for each part of a split. The file has the ETag of the category."""
     connection = request.connection
-    found = _there(category_key, _present(connection, category_key))
-    headers = attachment(f"{category_key}.csv") | {"ETag": etag_of(found)}
+    found = _there(category_key, store.read_category(connection, category_key))
+    headers = attachment(f"{category_key}.csv") | {"ETag": found.etag}
     return Response(category_csv(_parsed(found)), media_type=CSV_TYPE, headers=headers)
 
 
@@ -409,21 +408,17 @@ def _edit(
     try:
         with request.changing(who, restating) as connection:
             lock_tenant(connection)
-            present = _present(connection, key)
-            tag = None if present is None else etag_of(present)
-            preconditions.check(tag, what=_called(present), faster=_faster(connection, key))
+            last = store.last_version(connection, key)
+            preconditions.check(f"cost category {key}", last)
+            present = present_version(last)
             done = save_category(connection, change(present), expected=present, who=who, reason=restating.reason)
             item = _item(done.after)
     except TooManyCategories as error:
         raise Conflict(sentence(error.message)) from None
     except EditConflict as error:
         raise PreconditionFailed(f"{sentence(error.message)} Read it again, and repeat your change.") from None
-    headers = {"ETag": etag_of(done.after), "Cache-Control": CACHE_CONTROL}
+    headers = {"ETag": done.after.etag, "Cache-Control": CACHE_CONTROL}
     return json_response(item, status=201 if present is None else 200, headers=headers)
-
-
-def _present(connection: Connection, key: str) -> CategoryVersion | None:
-    return store.read_category(connection, key)
 
 
 def _there(key: str, found: CategoryVersion | None) -> CategoryVersion:
@@ -444,16 +439,6 @@ def _parsed(version: CategoryVersion) -> CostCategory:
 
 def _missing(key: str) -> NotFound:
     return NotFound(f"There is no cost category {key}.")
-
-
-def _called(present: CategoryVersion | None) -> str:
-    return "" if present is None else f"Version {present.version} of the cost category {present.key}"
-
-
-def _faster(connection: Connection, key: str) -> str:
-    last = store.last_version(connection, key)
-    edit = store.describe_last_edit(key, last)
-    return sentence(edit if last is None else f"someone else was faster: {edit}")
 
 
 def _info(version: CategoryVersion) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from chargeback.reports.graph.view import (
     graph_timeline,
     read_graph,
 )
-from chargeback.reports.periods import Period
+from chargeback.reports.periods import CalendarPeriod
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 from chargeback.store.queries.selection import Selection
 
@@ -115,7 +115,7 @@ def show_timeline(request: Facts, params: Annotated[GraphTimelineQuery, Query()]
     return graph_timeline(request.tenant, request.reader, view, period, selection, unit, zone)
 
 
-def _selected(params: GraphQuery | GraphTimelineQuery, request: FactsRequest) -> tuple[Period, Selection]:
+def _selected(params: GraphQuery | GraphTimelineQuery, request: FactsRequest) -> tuple[CalendarPeriod, Selection]:
     period = params.chosen_period(request.tenant.lookback_days, request.version.control.last_calculated)
     window = instants(period.start, period.end, params.zone)
     return period, replace(request.selection(params), window=window)

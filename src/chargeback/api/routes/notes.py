@@ -18,7 +18,7 @@ from chargeback.api.dependencies import CallerDep
 from chargeback.api.documentation import COMMON_STATUSES
 from chargeback.api.parameters import CommonParameters, Day, Note, StrictModel, visible
 from chargeback.api.preconditions import Preconditions, PreconditionsDep
-from chargeback.api.problems import Conflict, NotFound, sentence
+from chargeback.api.problems import Conflict, NotFound
 from chargeback.api.responses import json_response
 from chargeback.api.routing import Routes
 from chargeback.api.selecting import NamedPeriodQuery
@@ -199,8 +199,7 @@ def _to_edit(connection: Connection, access: TenantAccess, note_id: str, precond
     """Return the version of a note that is changed, locked until the transaction ends."""
     lock_tenant(connection)
     present = _find(connection, access, note_id)
-    what = f"Version {present.version} of the note {present.id}"
-    preconditions.check(present.etag, what=what, faster=sentence(f"someone else was faster: {present.last_edit}"))
+    preconditions.check(f"note {present.id}", present)
     return present
 
 

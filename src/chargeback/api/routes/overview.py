@@ -9,7 +9,7 @@ from sqlalchemy import RowMapping
 
 from chargeback.access.caller import Right
 from chargeback.api.parameters import CommonParameters
-from chargeback.api.routes.tenants import TenantSettings, TenantsQuery, tenant_settings
+from chargeback.api.routes.tenants import TenantFields, TenantsQuery, tenant_settings
 from chargeback.api.routing import Routes
 from chargeback.api.tenant_requests import Control, Facts, FactsRequest
 from chargeback.reports.answers import Instant, ResponseModel
@@ -53,7 +53,7 @@ class RunInProgress(ResponseModel):
     date: date | None
 
 
-class TenantOverview(TenantSettings):
+class TenantOverview(TenantFields):
     """One tenant: what a page needs before it requests anything else."""
 
     currency: str = Field(examples=["USD"])

@@ -189,9 +189,7 @@ def read_run_log(request: Control, params: Annotated[LogQuery, Query()]) -> Page
     latest = latest_runs(request.connection, 1)
     run_id = params.run_id or (latest[0]["run_id"] if latest else 0)
     lines, total = read_log(request.connection, run_id, offset=page.offset, limit=page.limit)
-    return PageOf[LogLine].of(
-        [LogLine(at=each.at, level=each.level, message=each.message) for each in lines], total, page
-    )
+    return PageOf[LogLine].of([LogLine.like(each) for each in lines], total, page)
 
 
 @router.get("/status", needs=Right.READ)

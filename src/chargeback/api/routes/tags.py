@@ -256,7 +256,7 @@ class OfEntity(ResponseModel):
     entity_id: str = Field(examples=["lkc-abc123"])
 
 
-class BulkCounts(ResponseModel):
+class EntryCounts(ResponseModel):
     """The results of the entries of a bulk write."""
 
     created_count: int
@@ -269,11 +269,11 @@ class BulkCounts(ResponseModel):
         return cls(created_count=done.created, updated_count=done.updated, skipped_count=done.skipped, **more)
 
 
-class EntityCounts(BulkCounts, OfEntity):
+class EntityCounts(EntryCounts, OfEntity):
     """The results that the entries about one entity would have."""
 
 
-class BulkResult(BulkCounts):
+class BulkResult(EntryCounts):
     """The changes of a bulk write, or, with `dry_run`, those that it would make."""
 
     entities: list[EntityCounts] | None = left_out(_ENTITIES)
@@ -438,7 +438,7 @@ def list_tags(request: Entities, params: Annotated[TagsQuery, Query()]) -> PageO
     """List all tags by entity, key and date."""
     page = params.paging
     connection = request.connection
-    wanted = tag_store.TagFilter(params.entity_type, params.tag_key, request.visible)
+    wanted = tag_store.TagMatch(params.entity_type, params.tag_key, request.visible)
     if request.wants_csv:
         rows = tag_store.every_listed(connection, wanted)
         columns = TagItem.columns()
@@ -456,7 +456,7 @@ def list_keys(request: Entities, _params: Annotated[TenantsQuery, Query()]) -> T
 @router.get("/tags/keys/{tag_key}/values", needs=Right.READ)
 def list_values(request: Entities, tag_key: Key, params: Annotated[TagValuesQuery, Query()]) -> TagValues:
     """List the values in use of a key; the list is empty if the key is not in use."""
-    wanted = tag_store.TagFilter(tag_key=tag_key, entities=request.visible)
+    wanted = tag_store.TagMatch(tag_key=tag_key, entities=request.visible)
     return TagValues(values=tag_store.values(request.connection, wanted, params.q))
 
 

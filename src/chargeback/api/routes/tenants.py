@@ -34,7 +34,7 @@ class TenantsQuery(CommonParameters):
     """Parameters of endpoints that accept only the common ones."""
 
 
-class TenantSettings(ResponseModel):
+class TenantFields(ResponseModel):
     """The configuration of a tenant in every response about it."""
 
     tenant_name: str = Field(examples=["acme"])
@@ -44,7 +44,7 @@ class TenantSettings(ResponseModel):
     topic_attribution_error: TopicError
 
 
-class TenantSummary(TenantSettings):
+class TenantSummary(TenantFields):
     """A summary of one tenant. The counts are null while its storage is unavailable."""
 
     dates_pending: int | None = Field(description="Days that are gathered, but not calculated yet.")
@@ -74,7 +74,7 @@ class IncompleteDay(ResponseModel):
     )
 
 
-class TenantStatus(TenantSettings):
+class TenantStatus(TenantFields):
     """One tenant, day by day."""
 
     is_published: bool = Field(
@@ -115,7 +115,7 @@ def _count(tenant: TenantView, token: CancellationToken) -> DayCounts:
 
 
 def tenant_settings(tenant: TenantView, access: TenantAccess) -> dict[str, Any]:
-    """Return the fields of :class:`TenantSettings` that the caller may see."""
+    """Return the fields of :class:`TenantFields` that the caller may see."""
     return {
         "tenant_name": tenant.tenant_name,
         "tenant_id": tenant.tenant_id,

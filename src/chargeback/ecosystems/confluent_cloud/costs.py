@@ -177,7 +177,7 @@ def _text(value: Any) -> str | None:
     return value.strip()[:_MAX_TEXT_LENGTH] or None if isinstance(value, str) else None
 
 
-class Costs:
+class BillFetcher:
     """Fetches the bill of one tenant."""
 
     def __init__(self, control_plane: ControlPlane, context: TenantContext, days_per_query: int) -> None:

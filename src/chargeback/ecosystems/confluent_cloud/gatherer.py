@@ -18,7 +18,7 @@ import yaml
 from chargeback.allocation.policies import Policy, PolicyCatalogue, Portion, parse_policies
 from chargeback.ecosystems.confluent_cloud.api import ControlPlane
 from chargeback.ecosystems.confluent_cloud.check import Checks
-from chargeback.ecosystems.confluent_cloud.costs import Costs
+from chargeback.ecosystems.confluent_cloud.costs import BillFetcher
 from chargeback.ecosystems.confluent_cloud.flink import FlinkStatements
 from chargeback.ecosystems.confluent_cloud.inventory import InventoryListing
 from chargeback.ecosystems.confluent_cloud.settings import MEASURES, ConfluentCloudSettings
@@ -83,7 +83,7 @@ class ConfluentCloudGatherer:
 
     def billing(self, days: DayRange) -> Iterator[GatheredDay]:
         """See :meth:`.costs.Costs.gather`."""
-        costs = Costs(self._control_plane, self._context, self._settings.billing_api.days_per_query)
+        costs = BillFetcher(self._control_plane, self._context, self._settings.billing_api.days_per_query)
         return costs.gather(days)
 
     def inventory(self) -> ListedInventory:

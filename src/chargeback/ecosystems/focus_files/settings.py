@@ -99,7 +99,7 @@ class TopicKinds(Settings):
     values: Annotated[tuple[Kind, ...], Field(min_length=1, max_length=20)]
 
 
-class Measure(Settings):
+class UsageMeasure(Settings):
     """A measure of usage: a query that gives the increase of each step, and the label that names an identity (by
     default that of the identity source). Each of its ``kinds`` is a further measure, ``<measure>_<kind>``."""
 
@@ -118,12 +118,12 @@ class FocusFilesSettings(ConstructedSettings):
     """Everything under ``plugin_settings``."""
 
     bill: BillSettings
-    usage: dict[Annotated[str, StringConstraints(pattern=NAME_PATTERN)], Measure] = Field(default_factory=dict)
+    usage: dict[Annotated[str, StringConstraints(pattern=NAME_PATTERN)], UsageMeasure] = Field(default_factory=dict)
     resource_source: AdminApi | None = None
 
     @field_validator("usage")
     @classmethod
-    def _names_are_free(cls, value: dict[str, Measure]) -> dict[str, Measure]:
+    def _names_are_free(cls, value: dict[str, UsageMeasure]) -> dict[str, UsageMeasure]:
         if PRESENCE in value:
             raise ValueError(f"{PRESENCE} is a built-in measure; choose another name")
         return value

@@ -26,7 +26,7 @@ TRAFFIC = ("bytes_in", "bytes_out")
 OTHER_KINDS = "other"
 
 
-class Names(NamedTuple):
+class ExporterMetrics(NamedTuple):
     """The metrics of a rule file of the JMX exporter.
 
     ``quota_in`` and ``quota_out`` are gauges of bytes per second and user, which exist only if a quota is configured.
@@ -41,14 +41,14 @@ class Names(NamedTuple):
 
 #: prometheus/jmx_exporter ``examples/kafka-2_0_0.yml``; confluentinc/jmx-monitoring-stacks ``kafka_broker.yml``.
 PRESETS = {
-    "jmx_exporter": Names(
+    "jmx_exporter": ExporterMetrics(
         bytes_in="kafka_server_brokertopicmetrics_bytesin_total",
         bytes_out="kafka_server_brokertopicmetrics_bytesout_total",
         log_size="kafka_log_log_size",
         quota_in='kafka_server_quota_byte_rate{resource="Produce"}',
         quota_out='kafka_server_quota_byte_rate{resource="Fetch"}',
     ),
-    "confluent_jmx": Names(
+    "confluent_jmx": ExporterMetrics(
         bytes_in="kafka_server_brokertopicmetrics_bytesinpersec",
         bytes_out="kafka_server_brokertopicmetrics_bytesoutpersec",
         log_size="kafka_log_log_size",

@@ -5,7 +5,6 @@ Categories can be kept in version control as YAML: ``cost_categories:``, and a d
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections import Counter
@@ -23,6 +22,7 @@ from chargeback.categories.parsing import parse_category, warnings_of
 from chargeback.config.document import Document, parse_document
 from chargeback.errors import CategoryError, CategoryProblem, ConfigProblem, ConfigurationError, EditConflict
 from chargeback.model.days import Clock, utc_now
+from chargeback.model.edits import present_version
 from chargeback.store.control import cost_categories as store
 from chargeback.store.control.catalogue import lock_tenant
 from chargeback.store.control.cost_categories import CategoryVersion, CategoryWrite
@@ -130,14 +130,6 @@ def counts_of(version: CategoryVersion) -> dict[str, int]:
     return {"rules": len(document.get("rules", [])), "values": len(document.get("values", {}))}
 
 
-def etag_of(version: CategoryVersion) -> str:
-    """Return the strong ETag of a version: its number and a digest, because a restore can lead to two versions with the
-    same number."""
-    made_of = [version.key, version.version, version.document, version.who, version.at.isoformat(), version.reason]
-    digest = hashlib.blake2b(json.dumps(made_of).encode(), digest_size=8)
-    return f'"{version.version}-{digest.hexdigest()}"'
-
-
 def save_category(
     connection: Connection,
     category: CostCategory,
@@ -198,7 +190,7 @@ def preview_categories(connection: Connection, categories: Iterable[CostCategory
 
 def _preview(connection: Connection, category: CostCategory) -> CategoryEdit:
     last = store.last_version(connection, category.key)
-    present = None if last is None or last.is_removal else last
+    present = present_version(last)
     text = _text(category)
     if present is not None and present.document == text:
         return CategoryEdit(present, present, ())

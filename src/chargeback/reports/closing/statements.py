@@ -23,7 +23,7 @@ from chargeback.reports.statements.journal import journal_of
 from chargeback.reports.statements.posted import compile_posted
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.budgets import list_budgets
-from chargeback.store.control.statement_replies import Reply, read_replies
+from chargeback.store.control.statement_replies import RecordedReply, read_replies
 from chargeback.store.queries.posted import PostedReader
 from chargeback.store.queries.reader import TenantReader
 
@@ -112,7 +112,7 @@ def journal_for(
     return journal_of(statements_of(tenant, reader, posted, period, by, requested), tenant.journal)
 
 
-def _with_replies(statement: StatementAnswer, replies: list[Reply]) -> StatementAnswer:
+def _with_replies(statement: StatementAnswer, replies: list[RecordedReply]) -> StatementAnswer:
     """Return a stored statement with the replies to it since."""
     said = [StatementReply.of(each, statement.digest) for each in replies]
     return statement.model_copy(update={"replies": said, "verdict": current_verdict(said)})

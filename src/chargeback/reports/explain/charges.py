@@ -9,8 +9,7 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import Field
 from sqlalchemy import Connection
 
-from chargeback.allocation import explain as calculation
-from chargeback.allocation.explain import OTHERS, Participant, UsageSplit
+from chargeback.allocation.explain import OTHERS, Participant, PortionExplanation, ShareArithmetic, UsageSplit
 from chargeback.allocation.methods import AllocationMethod
 from chargeback.model.chargeback import CostType
 from chargeback.model.money import render
@@ -103,20 +102,9 @@ class TriedMethod(ResponseModel):
     candidates: int | None = Field(description="The number of identities that it finds; null within a scope.")
 
     @classmethod
-    def all_of(
-        cls, portion: calculation.ExplainedPortion | None, name: Callable[[AllocationMethod], str] = str
-    ) -> list[Self]:
+    def all_of(cls, portion: PortionExplanation | None, name: Callable[[AllocationMethod], str] = str) -> list[Self]:
         """Return the methods of a portion, if it is known; ``name`` says how one is called."""
-        return [
-            cls(
-                position=each.position,
-                method=name(each.method),
-                applied=each.applied,
-                why_not=each.why_not,
-                candidates=each.candidates,
-            )
-            for each in (() if portion is None else portion.methods)
-        ]
+        return [cls.like(each, method=name(each.method)) for each in (() if portion is None else portion.methods)]
 
 
 Ratio = Annotated[
@@ -182,7 +170,7 @@ class Arithmetic(ResponseModel):
     amount: Exact
 
     @classmethod
-    def of(cls, found: calculation.Arithmetic) -> Self:
+    def of(cls, found: ShareArithmetic) -> Self:
         """Return a calculated share."""
         return cls(
             exact=f"{found.exact.numerator}/{found.exact.denominator}",
@@ -310,9 +298,7 @@ def explained_charge(
             source=policy.source,
             portions=PolicyPortion.all_of(policy.policy),
         ),
-        portion=None
-        if portion is None
-        else ExplainedPortion(number=portion.number, share=portion.share, amount=portion.amount),
+        portion=None if portion is None else ExplainedPortion.like(portion),
         methods=TriedMethod.all_of(portion),
         arithmetic=arithmetic_of(portion),
         evidence=None
@@ -330,7 +316,7 @@ def explained_charge(
     )
 
 
-def arithmetic_of(portion: calculation.ExplainedPortion | None) -> Arithmetic | None:
+def arithmetic_of(portion: PortionExplanation | None) -> Arithmetic | None:
     """Return the calculation of an amount from a portion, if there is one."""
     return None if portion is None or portion.arithmetic is None else Arithmetic.of(portion.arithmetic)
 
@@ -345,20 +331,12 @@ def part_sentence(found: Explained, part: VisiblePart | None, currency: str) -> 
 def stored_fields(found: Explained, part: VisiblePart | None) -> dict[str, Any]:
     """Return the fields of an explanation about stored data: the visible ``part`` of the row, if not all is visible,
     the rows of the line, the revisions, and whether they agree."""
-    siblings = found.siblings
     return {
         "visible": part,
-        "siblings": Siblings(rows=siblings.rows, sum=siblings.sum, equals_line=siblings.equals_line),
+        "siblings": Siblings.like(found.siblings),
         "revision": found.revision,
         "revisions": [
-            RevisionAmount(
-                revision=each.revision.revision,
-                calculated_at=each.revision.calculated_at,
-                cause=each.revision.cause,
-                line_id=each.line_id,
-                amount=each.amount,
-            )
-            for each in found.revisions
+            RevisionAmount.like(each.revision, line_id=each.line_id, amount=each.amount) for each in found.revisions
         ],
         "recomputed": None if found.is_same is None else "same" if found.is_same else "different",
     }

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from chargeback.allocation.explain import OTHERS, ExplainedPortion
+from chargeback.allocation.explain import OTHERS, PortionExplanation
 from chargeback.allocation.methods import AllocationMethod, MethodKind
 from chargeback.model.inventory import UNALLOCATED
 from chargeback.recompute.explain import Explanation
@@ -45,7 +45,7 @@ def _without_evidence(found: Explanation, names: DisplayNames, currency: str) ->
     return f"{start(who)} is charged {charged} of {line} on {day}. How is not known: {found.missing}."
 
 
-def fallback(portion: ExplainedPortion) -> str:
+def fallback(portion: PortionExplanation) -> str:
     """Return why a portion was not split by the methods before the applied one, for the middle of a sentence; empty for
     unallocated costs, whose sentence has the reasons elsewhere."""
     applied = portion.applied
@@ -60,7 +60,7 @@ class _Sentences:
     """The sentences about one calculation."""
 
     found: Explanation
-    portion: ExplainedPortion
+    portion: PortionExplanation
     names: DisplayNames
     currency: str
     billed: Mapping[str, Any]

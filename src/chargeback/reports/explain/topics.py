@@ -9,7 +9,7 @@ from typing import Final, Literal, Self
 from pydantic import Field
 from sqlalchemy import Connection
 
-from chargeback.allocation.explain import OTHERS, ExplainedPortion, UsageSplit
+from chargeback.allocation.explain import OTHERS, PortionExplanation, UsageSplit
 from chargeback.allocation.methods import EVEN_ACTIVE, UNALLOCATED, AllocationMethod, MethodKind
 from chargeback.model.money import render
 from chargeback.model.topics import UNATTRIBUTED, AttributionMethod
@@ -203,7 +203,7 @@ def topic_sentence(found: TopicExplanation, names: Mapping[str, str], currency: 
     return f"{did}. {_split(found, portion, applied.method, currency)}"
 
 
-def _split(found: TopicExplanation, portion: ExplainedPortion, method: AllocationMethod, currency: str) -> str:
+def _split(found: TopicExplanation, portion: PortionExplanation, method: AllocationMethod, currency: str) -> str:
     """Return the sentence about the calculation of the amount."""
     line = f"The {(found.line or {})['product_type']} line of {money_text(portion.amount, currency)}"
     amount = None if portion.arithmetic is None else portion.arithmetic.amount

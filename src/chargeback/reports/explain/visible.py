@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from pydantic import Field
 
-from chargeback.allocation.explain import OTHERS, ExplainedPortion, Participant, UsageSplit
+from chargeback.allocation.explain import OTHERS, Participant, PortionExplanation, UsageSplit
 from chargeback.model.money import total
 from chargeback.recompute.explain import ExplainKey, Explanation
 from chargeback.recompute.explain_topic import TopicKey
@@ -115,7 +115,7 @@ def with_others(usage_split: UsageSplit, visible: Collection[str]) -> UsageSplit
     return replace(usage_split, participants=(*seen, others))
 
 
-def _without_counts(portion: ExplainedPortion, visible: Collection[str]) -> ExplainedPortion:
+def _without_counts(portion: PortionExplanation, visible: Collection[str]) -> PortionExplanation:
     """Return a portion with the ``visible`` participants, without the number and the ranks of the others."""
     usage_split, arithmetic = portion.usage_split, portion.arithmetic
     return replace(

@@ -16,7 +16,7 @@ from chargeback.model.money import SHARED_PLACES, from_units, total
 from chargeback.reports.answers import Counted, ResponseModel, Sum
 from chargeback.reports.flow import charged_costs, topic_costs_by_cluster
 from chargeback.reports.graph.tree import Kind, Leaves, Node, Shown, Units, build, filters_of, find, shown
-from chargeback.reports.periods import Period
+from chargeback.reports.periods import CalendarPeriod
 from chargeback.reports.tenant_view import TenantView
 from chargeback.reports.topic_costs import of_topics
 from chargeback.store.control.inventory_lists import IDENTITIES, Lineage, Named, names_of, read_lineages
@@ -215,7 +215,7 @@ def selection_of(view: GraphView, selection: Selection) -> Selection:
     return replace(selection, columns=(*selection.columns, *own))
 
 
-def graph_of(tenant: TenantView, view: GraphView, period: Period, depth: int, top: int) -> GraphAnswer:
+def graph_of(tenant: TenantView, view: GraphView, period: CalendarPeriod, depth: int, top: int) -> GraphAnswer:
     """Return the requested node and its descendants, down to a depth."""
     listed = shown(view.focus, depth, top)
     names = identity_names(tenant, (each.node for each in listed))
@@ -234,7 +234,7 @@ def graph_of(tenant: TenantView, view: GraphView, period: Period, depth: int, to
 
 
 def graph_diff(
-    tenant: TenantView, view: GraphView, period: Period, compared: Period | None, depth: int, top: int
+    tenant: TenantView, view: GraphView, period: CalendarPeriod, compared: CalendarPeriod | None, depth: int, top: int
 ) -> GraphDiffAnswer:
     """Return the same with the costs of both periods."""
     listed = shown(view.focus, depth, top)
@@ -259,7 +259,7 @@ def graph_timeline(
     tenant: TenantView,
     reader: TenantReader,
     view: GraphView,
-    period: Period,
+    period: CalendarPeriod,
     selection: Selection,
     unit: str,
     zone: ZoneInfo,
@@ -288,7 +288,7 @@ def identity_names(tenant: TenantView, nodes: Iterable[Node]) -> Mapping[str, Na
         return names_of(connection, IDENTITIES, {each.value or "" for each in nodes if each.kind == "identity"})
 
 
-def _about(tenant: TenantView, view: GraphView, period: Period) -> dict[str, Any]:
+def _about(tenant: TenantView, view: GraphView, period: CalendarPeriod) -> dict[str, Any]:
     path = view.focus.path()
     names = identity_names(tenant, path)
     return {

@@ -44,7 +44,7 @@ Sums = Mapping[str, Sequence[StatementSum]]
 
 
 @dataclass(frozen=True)
-class Grouping:
+class StatementGrouping:
     """The grouping of statements: a column, ``tag:<key>``, or ``category:<key>`` with its document and version.
     ``unassigned`` is the value of costs that no rule or tag assigns."""
 
@@ -54,7 +54,7 @@ class Grouping:
     unassigned: str | None = None
 
     @classmethod
-    def of(cls, reader: TenantReader, by: str) -> Grouping:
+    def of(cls, reader: TenantReader, by: str) -> StatementGrouping:
         """Return the grouping with a name.
 
         Raises:
@@ -78,7 +78,7 @@ class Grouping:
         return value in {self.unassigned, UNALLOCATED}, value
 
 
-def sums_by_value(reader: TenantReader, days: DayRange, grouping: Grouping) -> dict[str, list[StatementSum]]:
+def sums_by_value(reader: TenantReader, days: DayRange, grouping: StatementGrouping) -> dict[str, list[StatementSum]]:
     """Return the sums of each statement, by its value.
 
     Raises:

@@ -16,9 +16,9 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from chargeback.allocation.methods import MethodKind
+from chargeback.config.settings import Dates, Numbers
 from chargeback.model.cents import rounded_cents
 from chargeback.model.days import render_instant
-from chargeback.model.formats import Dates, Numbers
 from chargeback.model.inventory import UNALLOCATED
 from chargeback.model.money import render
 from chargeback.reports.statements.content import (

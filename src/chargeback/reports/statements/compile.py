@@ -15,7 +15,7 @@ from chargeback.model.money import total
 from chargeback.reports.changes import Change, ChangeEffects, changes, names_of_changes, policies_used, together
 from chargeback.reports.reconciliation import ECOSYSTEM
 from chargeback.reports.statements.amounts import (
-    Grouping,
+    StatementGrouping,
     amounts_by,
     largest,
     lines_of,
@@ -47,7 +47,7 @@ from chargeback.reports.tenant_view import TenantView
 from chargeback.reports.unit_costs import UNIT_MEASURES, unit_costs
 from chargeback.reports.wording import DisplayNames
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, EntityKind, names_of
-from chargeback.store.control.statement_replies import Reply, read_replies
+from chargeback.store.control.statement_replies import RecordedReply, read_replies
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, TOPIC_ATTRIBUTIONS
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection
@@ -79,7 +79,7 @@ def compile_statements(
         ValueError: chargebacks cannot be grouped by these columns.
     """
     days = month_of(month)
-    grouping = Grouping.of(reader, by)
+    grouping = StatementGrouping.of(reader, by)
     sums = sums_by_value(reader, days, grouping)
     whole = sums if reader.sees_everything else sums_by_value(reader.unscoped(), days, grouping)
     amounts = stated_amounts(sums, whole, tenant.currency)
@@ -132,7 +132,7 @@ class _Replies:
     they were about other amounts. ``last`` is the revision of statements as of an earlier instant: they have the
     replies to their content, and to this revision or an earlier one."""
 
-    by_value: Mapping[str, Sequence[Reply]]
+    by_value: Mapping[str, Sequence[RecordedReply]]
     partly: Collection[str]
     last: int | None
 
@@ -154,7 +154,7 @@ class _StatementMaker:
 
     heading: StatementHeading
     superseded: int | None
-    grouping: Grouping
+    grouping: StatementGrouping
     policies: Mapping[str, Sequence[StatementPolicy]]
     identities: Mapping[str, str]
     resources: Mapping[str, str]
@@ -256,7 +256,7 @@ class _StatementMaker:
         return StatementSplit(policies=policies, rules=rule_shares(category, rows), steps=list(steps))
 
 
-def _changes(reader: TenantReader, days: DayRange, grouping: Grouping) -> dict[str, Change]:
+def _changes(reader: TenantReader, days: DayRange, grouping: StatementGrouping) -> dict[str, Change]:
     """Return the changes since the month before, by the values of statements; empty if that month has no costs."""
     before = month_of(days.start - ONE_DAY)
     by = (grouping.by,) if grouping.unassigned is None else (grouping.by, IDENTITY)
@@ -270,7 +270,7 @@ def _changes(reader: TenantReader, days: DayRange, grouping: Grouping) -> dict[s
     return {value: parts[0] if by == (IDENTITY,) else together(parts) for value, parts in by_value.items()}
 
 
-def _topics(tenant: TenantView, reader: TenantReader, days: DayRange, grouping: Grouping) -> _Topics | None:
+def _topics(tenant: TenantView, reader: TenantReader, days: DayRange, grouping: StatementGrouping) -> _Topics | None:
     """Return the topics of each value of a cost category. Identities have none, and the tags of a topic are those of
     its cluster."""
     if grouping.category is None or tenant.topic_attribution_status != "enabled":
@@ -282,7 +282,7 @@ def _topics(tenant: TenantView, reader: TenantReader, days: DayRange, grouping: 
     return found
 
 
-def _bills(reader: TenantReader, days: DayRange, grouping: Grouping) -> _Bills:
+def _bills(reader: TenantReader, days: DayRange, grouping: StatementGrouping) -> _Bills:
     """Return the amounts of each value on the bill of each ecosystem; empty if all lines of these days are on one
     bill."""
     selection = Selection.of_days(days)
@@ -297,7 +297,7 @@ def _bills(reader: TenantReader, days: DayRange, grouping: Grouping) -> _Bills:
 
 
 def _unit_costs(
-    reader: TenantReader, days: DayRange, grouping: Grouping, most: int
+    reader: TenantReader, days: DayRange, grouping: StatementGrouping, most: int
 ) -> dict[str, list[StatementUnitCost]]:
     """Return the unit costs of at most ``most`` values. Unassigned costs are left out, because a part of them has no
     identity with usage."""

@@ -10,14 +10,14 @@ from typing import Annotated, Final, Literal, Protocol, Self
 
 from pydantic import Field, PlainSerializer, WithJsonSchema
 
+from chargeback.config.settings import CurrencyPlace, Dates, Numbers
 from chargeback.model.cents import render_cents, rounded_cents
-from chargeback.model.formats import CurrencyPlace, Dates, Numbers
 from chargeback.model.money import total
 from chargeback.reports.answers import Exact, Instant, ResponseModel, Sum, left_out
 from chargeback.reports.changes import ChangeEffects
 from chargeback.reports.policies import PolicyPortion
 from chargeback.reports.reconciliation import ReconciledState
-from chargeback.store.control.statement_replies import Reply
+from chargeback.store.control.statement_replies import RecordedReply
 
 #: The kinds of lines: costs assigned to the value, costs reallocated to it, and (negative) costs that it reallocates.
 DIRECT: Final = "direct"
@@ -162,7 +162,7 @@ class StatementReply(ResponseModel):
     )
 
     @classmethod
-    def of(cls, reply: Reply, digest: str) -> Self:
+    def of(cls, reply: RecordedReply, digest: str) -> Self:
         """Return a reply to a statement whose content now has the ``digest``."""
         return cls(
             number=reply.number,

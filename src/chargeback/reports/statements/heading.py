@@ -11,7 +11,7 @@ from chargeback.config.settings import FormatSettings
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.money import difference, total
 from chargeback.reports.reconciliation import grouped_reconciliation, state_of, states_seen
-from chargeback.reports.statements.amounts import Grouping
+from chargeback.reports.statements.amounts import StatementGrouping
 from chargeback.reports.statements.content import StatedAmount, StatementFormat, StatementHeading, StatementTieOut
 from chargeback.reports.statements.numbering import revision_of
 from chargeback.reports.tenant_view import TenantView
@@ -27,7 +27,7 @@ def month_name(day: date) -> str:
 
 
 def heading_of(
-    tenant: TenantView, reader: TenantReader, connection: Connection, days: DayRange, grouping: Grouping
+    tenant: TenantView, reader: TenantReader, connection: Connection, days: DayRange, grouping: StatementGrouping
 ) -> tuple[StatementHeading, int | None]:
     """Return the heading of a month's statements at the instant that the reader sees, and the revision that they
     supersede, if it has the same values, or None."""

@@ -19,7 +19,7 @@ from chargeback.model.accounting import AccountingPeriod
 from chargeback.model.cents import rounded_cents
 from chargeback.model.inventory import UNALLOCATED
 from chargeback.model.money import difference, total
-from chargeback.reports.statements.amounts import Grouping, stated_amounts, sums_by_value
+from chargeback.reports.statements.amounts import StatementGrouping, stated_amounts, sums_by_value
 from chargeback.reports.statements.compile import compile_statements
 from chargeback.reports.statements.content import (
     StatedAmount,
@@ -110,7 +110,7 @@ def compile_posted(tenant: TenantView, reader: PostedReader, period: AccountingP
     """
     books, closed = reader.books, reader.books.find(period)
     own = reader.known(books.regular(period).at)
-    grouping = Grouping.of(own, by)
+    grouping = StatementGrouping.of(own, by)
     learned = [_correction(tenant, reader, by, *sides) for sides in books.corrections(period)]
     corrections = [each for each in learned if each is not None]
     with tenant.store.control.read() as connection:
@@ -166,7 +166,7 @@ def _stated(tenant: TenantView, reader: PostedReader, by: str, known: KnownMonth
     """Return the amounts of a month's statements as of an instant."""
     then = reader.known(known.at)
     try:
-        grouping = Grouping.of(then, by)
+        grouping = StatementGrouping.of(then, by)
     except LookupError:
         return {}
     sums = sums_by_value(then, known.period.days, grouping)
@@ -192,7 +192,9 @@ def _counted(days: int) -> str:
     return f"{days} day{'' if days == 1 else 's'}"
 
 
-def _adjusted(made: Iterable[Adjustment], grouping: Grouping, currency: str) -> dict[str, list[StatementAdjustment]]:
+def _adjusted(
+    made: Iterable[Adjustment], grouping: StatementGrouping, currency: str
+) -> dict[str, list[StatementAdjustment]]:
     """Return the adjustments of each value. Those by another grouping are added to the costs without an identity, so
     that the statements of every grouping are complete."""
     found: dict[str, list[StatementAdjustment]] = {}

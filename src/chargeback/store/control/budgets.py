@@ -10,9 +10,9 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, Select, and_, delete, func, insert, select
 
-from chargeback.errors import EditConflict
 from chargeback.model.budgets import Budget
-from chargeback.model.days import Clock, render_instant, utc_now
+from chargeback.model.days import Clock, utc_now
+from chargeback.model.edits import edit_text, present_version, replaced_version, timed_etag
 from chargeback.store.control.audit import BUDGET_CHANGED, BUDGET_CREATED, BUDGET_REMOVED, AuditEntry, record
 from chargeback.store.control.catalogue import lock_tenant
 from chargeback.store.control.inventory_lists import bytewise
@@ -31,9 +31,19 @@ class BudgetVersion:
     reason: str | None
 
     @property
+    def is_removal(self) -> bool:
+        """Whether this version removed the budget."""
+        return self.budget is None
+
+    @property
     def etag(self) -> str:
         """The strong ETag of the version."""
-        return f'"{self.version}-{int(self.at.timestamp() * 1_000_000):x}"'
+        return timed_etag(self.version, self.at)
+
+    @property
+    def last_edit(self) -> str:
+        """Who wrote the version, and when, as a sentence without its full stop."""
+        return f"{edit_text(self, self.who, self.id, self.at)} (version {self.version})"
 
 
 def list_budgets(connection: Connection) -> list[BudgetVersion]:
@@ -62,8 +72,7 @@ def last_version(connection: Connection, budget_id: str) -> BudgetVersion | None
 
 def read_budget(connection: Connection, budget_id: str) -> BudgetVersion | None:
     """Return the present version of a budget; None if there is none, or no more."""
-    last = last_version(connection, budget_id)
-    return None if last is None or last.budget is None else last
+    return present_version(last_version(connection, budget_id))
 
 
 def write_budget(
@@ -84,9 +93,7 @@ def write_budget(
     """
     lock_tenant(connection)
     last = last_version(connection, budget_id)
-    before = None if last is None or last.budget is None else last
-    if expected != (None if before is None else before.version):
-        raise EditConflict(describe_last_edit(budget_id, last))
+    before = replaced_version(f"budget {budget_id}", last, expected)
     version = BudgetVersion(budget_id, 1 if last is None else last.version + 1, budget, who, clock(), reason)
     document = None if budget is None else json.dumps(budget.as_json())
     values = {"id": budget_id, "version": version.version, "document": document, "who": who, "at": version.at}
@@ -94,14 +101,6 @@ def write_budget(
     what = BUDGET_CREATED if before is None else BUDGET_REMOVED if budget is None else BUDGET_CHANGED
     record(connection, who, [AuditEntry(what, f"budget/{budget_id}", _logged(before), _logged(version))], clock)
     return version
-
-
-def describe_last_edit(budget_id: str, last: BudgetVersion | None) -> str:
-    """Return who edited a budget last, and when, as a sentence without its full stop."""
-    if last is None:
-        return f"there is no budget {budget_id}"
-    what = "removed" if last.budget is None else "changed" if last.version > 1 else "created"
-    return f"{last.who} {what} {budget_id} at {render_instant(last.at)} (version {last.version})"
 
 
 def read_states(connection: Connection) -> dict[tuple[str, str], dict[str, Any]]:

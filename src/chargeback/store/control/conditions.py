@@ -49,7 +49,7 @@ _Key = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Condition:
+class AlertCondition:
     """Something that holds since an instant, with the last event of it; ``ended_at`` is None while it holds."""
 
     event: Mapping[str, Any]
@@ -57,20 +57,20 @@ class Condition:
     ended_at: datetime | None = None
 
 
-def read_conditions(connection: Connection, now: datetime) -> list[Condition]:
+def read_conditions(connection: Connection, now: datetime) -> list[AlertCondition]:
     """Return what holds, and what has ended a moment ago, in the order of its beginning."""
     its = events.c
     query = select(its.kind, its.subject, its.at, its.body, its.dedupe_key)
     query = query.where(its.at > now - _LONGEST, its.kind.in_([*_BEGINS, *_ENDS])).order_by(its.id)
-    found: dict[_Key, Condition] = {}
+    found: dict[_Key, AlertCondition] = {}
     for each in map(dict, connection.execute(query).mappings()):
         key, before = _key(each), found.get(_key(each))
         if each["kind"] in _ENDS:
             if before is not None and before.ended_at is None:
-                found[key] = Condition(before.event, before.since, each["at"])
+                found[key] = AlertCondition(before.event, before.since, each["at"])
         else:
             since = each["at"] if before is None or before.ended_at is not None else before.since
-            found[key] = Condition(each, since)
+            found[key] = AlertCondition(each, since)
     holds = _Holding.read(connection, {_kind(key) for key, each in found.items() if each.ended_at is None})
     return [
         each
@@ -135,7 +135,7 @@ class _Holding:
         keys = {key for kind in kinds for key in _HOLDS[kind](connection)}
         return cls(keys, read_marks(connection) if "anomaly" in kinds else [])
 
-    def still(self, key: _Key, condition: Condition) -> bool:
+    def still(self, key: _Key, condition: AlertCondition) -> bool:
         """Return whether a condition that nothing has ended holds: its days are not put aside, either."""
         if key not in self.keys:
             return False

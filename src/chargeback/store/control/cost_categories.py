@@ -8,14 +8,16 @@ the documents.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
 from sqlalchemy import Connection, RowMapping, Select, and_, func, insert, select, update
 
-from chargeback.errors import EditConflict
-from chargeback.model.days import Clock, render_instant, utc_now
+from chargeback.model.days import Clock, utc_now
+from chargeback.model.edits import edit_text, present_version, replaced_version
 from chargeback.store.control.audit import (
     API,
     CATEGORY_CHANGED,
@@ -48,6 +50,19 @@ class CategoryVersion:
     def is_removal(self) -> bool:
         """Whether this version removed the category."""
         return self.document is None
+
+    @property
+    def etag(self) -> str:
+        """The strong ETag of the version: its number and a digest of all that it has."""
+        made_of = [self.key, self.version, self.document, self.who, self.at.isoformat(), self.reason]
+        digest = hashlib.blake2b(json.dumps(made_of).encode(), digest_size=8)
+        return f'"{self.version}-{digest.hexdigest()}"'
+
+    @property
+    def last_edit(self) -> str:
+        """Who wrote the version, when and why, as a sentence without its full stop."""
+        why = f", reason: {self.reason}" if self.reason else ""
+        return f"{edit_text(self, self.who, self.key, self.at)} (version {self.version}{why})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +100,7 @@ def changed_between(connection: Connection, since: datetime, until: datetime | N
 
 def read_category(connection: Connection, key: str) -> CategoryVersion | None:
     """Return the present version of a category; None if there is none, or no more."""
-    last = last_version(connection, key)
-    return None if last is None or last.is_removal else last
+    return present_version(last_version(connection, key))
 
 
 def last_version(connection: Connection, key: str) -> CategoryVersion | None:
@@ -128,9 +142,7 @@ def write_category(
     """
     lock_tenant(connection)
     last = last_version(connection, write.key)
-    before = None if last is None or last.is_removal else last
-    if expected != (None if before is None else before.version):
-        raise EditConflict(describe_last_edit(write.key, last))
+    before = replaced_version(f"cost category {write.key}", last, expected)
     # In the order of all that has a past, also if the clock goes back: an instant keeps the categories that it had.
     at = instant_of_change(connection, clock())
     at = at if last is None else max(at, last.at)
@@ -139,15 +151,6 @@ def write_category(
     connection.execute(insert(cost_categories).values(_row(version)))
     _record(connection, before, version, clock)
     return version
-
-
-def describe_last_edit(key: str, last: CategoryVersion | None) -> str:
-    """Return who edited a category last, when and why, as a sentence without its full stop."""
-    if last is None:
-        return f"there is no cost category {key}"
-    what = "removed" if last.is_removal else "changed" if last.version > 1 else "created"
-    why = f", reason: {last.reason}" if last.reason else ""
-    return f"{last.who} {what} {key} at {render_instant(last.at)} (version {last.version}{why})"
 
 
 def _of(key: str) -> Select[Any]:

@@ -12,10 +12,10 @@ from datetime import date, datetime
 from enum import StrEnum
 from typing import Any, Final, TypedDict, Unpack
 
-from sqlalchemy import Connection, Row, and_, bindparam, func, insert, or_, select, update
+from sqlalchemy import Connection, Row, and_, bindparam, delete, func, insert, or_, select, update
 
-from chargeback.model.days import DayRange
-from chargeback.store.control.schema import dataset_days, days
+from chargeback.model.days import DayRange, start_of_day
+from chargeback.store.control.schema import dataset_days, days, files, grants, metadata, revisions
 
 # What a day can lack, in addition to listings: the keys of ``DayState.incomplete``.
 METRICS: Final = "metrics"
@@ -26,6 +26,11 @@ _LISTING: Final = "listing of "
 NOT_MEASURED: Final = "metrics unavailable: "
 #: The version of the rules for taking evidence; evidence of an earlier version is measured once more.
 EVIDENCE_VERSION: Final = 1
+
+#: The column with the day, in every table that has rows per day.
+_DAY: Final = "tracking_date"
+#: What stays when a day is deleted: what was known of it, without its rows.
+_KEPT: Final = frozenset({revisions.name, files.name})
 
 
 def listing(kind: str) -> str:
@@ -274,6 +279,24 @@ def mark_resources_gathered(connection: Connection) -> None:
     connection.execute(
         update(days).where(days.c.billing_gathered, ~days.c.resources_gathered).values(resources_gathered=True)
     )
+
+
+def oldest_day(connection: Connection) -> date | None:
+    """Return the oldest day that has a state, or None if no day has."""
+    day: date | None = connection.execute(select(func.min(days.c.tracking_date))).scalar()
+    return day
+
+
+def delete_days(connection: Connection, before: date) -> int:
+    """Delete all rows of days before ``before``, in every table, and grants that had ended by then; return the number
+    of days that had a state."""
+    forgotten = 0
+    for table in metadata.sorted_tables:
+        if _DAY in table.c and table.name not in _KEPT:
+            removed = connection.execute(delete(table).where(table.c[_DAY] < before)).rowcount
+            forgotten += removed if table is days else 0
+    connection.execute(delete(grants).where(grants.c.deleted_at < start_of_day(before)))
+    return forgotten
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, true, update
 
-from chargeback.model.days import DayRange, render_instant, utc_now
+from chargeback.model.days import DayRange, utc_now
+from chargeback.model.edits import edit_text, timed_etag
 from chargeback.store.control.audit import API, NOTE_CHANGED, NOTE_CREATED, NOTE_REMOVED, AuditEntry, record
 from chargeback.store.control.catalogue import lock_tenant
 from chargeback.store.control.schema import notes
@@ -48,15 +49,19 @@ class StoredNote(NoteWrite):
         return NoteWrite(self.start_date, self.end_date, self.text)
 
     @property
+    def is_removal(self) -> bool:
+        """Whether this version removed the note: of a removed note nothing is stored."""
+        return False
+
+    @property
     def etag(self) -> str:
         """The strong ETag of the version."""
-        return f'"{self.version}-{int(self.changed_at.timestamp() * 1_000_000):x}"'
+        return timed_etag(self.version, self.changed_at)
 
     @property
     def last_edit(self) -> str:
         """Return who wrote it last, and when, as a sentence without its full stop."""
-        what = "changed" if self.version > 1 else "created"
-        return f"{self.changed_by} {what} the note {self.id} at {render_instant(self.changed_at)}"
+        return edit_text(self, self.changed_by, f"the note {self.id}", self.changed_at)
 
 
 _STORED = [notes.c[name] for name in StoredNote.__dataclass_fields__]

@@ -27,7 +27,7 @@ COLUMNS: Final = frozenset(runs.c.keys())
 
 
 @dataclass(frozen=True, slots=True)
-class LogLine:
+class RunLogLine:
     """A line of the log of a run."""
 
     at: datetime
@@ -96,19 +96,19 @@ def cancelled_by(connection: Connection, run_id: int) -> str | None:
     return connection.execute(select(runs.c.cancelled_by).where(runs.c.run_id == run_id)).scalar()
 
 
-def add_log(connection: Connection, run_id: int, lines: Iterable[LogLine]) -> None:
+def add_log(connection: Connection, run_id: int, lines: Iterable[RunLogLine]) -> None:
     """Add lines to the log of a run."""
     rows = [{"run_id": run_id, "at": each.at, "level": each.level, "message": each.message} for each in lines]
     if rows:
         connection.execute(insert(run_logs), rows)
 
 
-def read_log(connection: Connection, run_id: int, *, offset: int, limit: int) -> tuple[list[LogLine], int]:
+def read_log(connection: Connection, run_id: int, *, offset: int, limit: int) -> tuple[list[RunLogLine], int]:
     """Return one page of the log of a run, in order, as (lines, number of lines in all)."""
     of_run = run_logs.c.run_id == run_id
     total = connection.execute(select(func.count()).select_from(run_logs).where(of_run)).scalar_one()
     query = select(run_logs.c.at, run_logs.c.level, run_logs.c.message).where(of_run).order_by(run_logs.c.id)
-    return [LogLine(*row) for row in connection.execute(query.offset(offset).limit(limit))], total
+    return [RunLogLine(*row) for row in connection.execute(query.offset(offset).limit(limit))], total
 
 
 def latest_runs(connection: Connection, limit: int) -> list[RowMapping]:

@@ -38,7 +38,7 @@ class StatementKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class RecordedReply:
     """What a recipient said of a statement, with a note; ``data_through`` is the last calculated day that the statement
     had then, and ``digest`` that of its content: None if an earlier version recorded the reply."""
 
@@ -65,7 +65,7 @@ class Reply:
         }
 
 
-def read_replies(connection: Connection, period: str, grouping: str) -> dict[str, list[Reply]]:
+def read_replies(connection: Connection, period: str, grouping: str) -> dict[str, list[RecordedReply]]:
     """Return the replies to the statements of a month by one grouping, by value; the first come first."""
     its = statement_replies.c
     said = (its.verdict, its.note, its.data_through, its.created_by, its.created_at)
@@ -74,9 +74,9 @@ def read_replies(connection: Connection, period: str, grouping: str) -> dict[str
         .where(its.period == period, its.grouping == grouping)
         .order_by(its.id)
     )
-    found: dict[str, list[Reply]] = {}
+    found: dict[str, list[RecordedReply]] = {}
     for value, *rest in connection.execute(query):
-        found.setdefault(value, []).append(Reply(*rest))
+        found.setdefault(value, []).append(RecordedReply(*rest))
     return found
 
 
@@ -103,9 +103,9 @@ def add_reply(
     author: str,
     *,
     who: str = API,
-) -> Reply:
+) -> RecordedReply:
     """Record the reply to a statement, :data:`ACKNOWLEDGED` or :data:`DISPUTED`, and return it."""
-    reply = Reply(key.number, key.revision, key.digest, verdict, note, through, author, utc_now())
+    reply = RecordedReply(key.number, key.revision, key.digest, verdict, note, through, author, utc_now())
     values = {
         "number": key.number,
         "period": key.period,

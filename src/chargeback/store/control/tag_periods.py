@@ -39,7 +39,7 @@ class Effect(Enum):
     SKIPPED = "skipped"
 
 
-class Existing(Enum):
+class OnExisting(Enum):
     """What is done with the values that a key already has."""
 
     KEEP = "keep"
@@ -51,7 +51,7 @@ class Existing(Enum):
 
 
 def place_value(
-    name: str, held: Sequence[HeldTag], new: DatedValue, existing: Existing
+    name: str, held: Sequence[HeldTag], new: DatedValue, existing: OnExisting
 ) -> tuple[tuple[HeldTag, ...], Effect]:
     """Return the values of a key after ``new`` was written, ascending, and the outcome of the write. ``name`` says in
     errors which key of which entity it is: ``team of the identity sa-1``.
@@ -61,7 +61,7 @@ def place_value(
     """
     if not held:
         return (HeldTag(None, new),), Effect.CREATED
-    if existing is Existing.REPLACE:
+    if existing is OnExisting.REPLACE:
         return (HeldTag(held[-1].tag_id, new),), Effect.UPDATED
     if new.during == FOREVER:
         return _place_undated(name, held, new, existing)
@@ -74,10 +74,10 @@ def first_day(period: Period) -> date:
 
 
 def _place_undated(
-    name: str, held: Sequence[HeldTag], new: DatedValue, existing: Existing
+    name: str, held: Sequence[HeldTag], new: DatedValue, existing: OnExisting
 ) -> tuple[tuple[HeldTag, ...], Effect]:
     """Change the only value, whose dates stay."""
-    if existing is Existing.KEEP:
+    if existing is OnExisting.KEEP:
         return tuple(held), Effect.SKIPPED
     if len(held) > 1:
         named = ", ".join(f"{each.held.value!r} {each.during}" for each in held[:_MOST_NAMED])
@@ -91,10 +91,10 @@ def _place_undated(
 
 
 def _place_dated(
-    name: str, held: Sequence[HeldTag], new: DatedValue, existing: Existing
+    name: str, held: Sequence[HeldTag], new: DatedValue, existing: OnExisting
 ) -> tuple[tuple[HeldTag, ...], Effect]:
     first, end = new.during.first, new.during.end
-    changes = existing is Existing.CHANGE
+    changes = existing is OnExisting.CHANGE
     same = next((each for each in held if each.during.first == first), None)
     if same is not None and same.during == new.during and not changes:
         return tuple(held), Effect.SKIPPED

@@ -46,7 +46,7 @@ from chargeback.store.control.catalogue import instant_of_change
 from chargeback.store.control.given import EntityIds, among, relation
 from chargeback.store.control.inventory_lists import bytewise, contains
 from chargeback.store.control.schema import Instant, identities, past_tags, resources, tags, tenant
-from chargeback.store.control.tag_periods import Effect, Existing, HeldTag, first_day, place_value
+from chargeback.store.control.tag_periods import Effect, HeldTag, OnExisting, first_day, place_value
 
 RESOURCE: Final = "resource"
 IDENTITY: Final = "identity"
@@ -83,7 +83,7 @@ class TagWrite:
 
 
 @dataclass(frozen=True)
-class TagFilter:
+class TagMatch:
     """Which tags are meant: of one type of entity, with one key, of some ``entities``; None means all."""
 
     entity_type: str | None = None
@@ -133,7 +133,7 @@ class _Plan:
     after: dict[_EntityKey, tuple[HeldTag, ...]] = field(default_factory=dict)
     counts: dict[tuple[str, str], BulkCounts] = field(default_factory=dict)
 
-    def add(self, tag: TagWrite, existing: Existing) -> Effect:
+    def add(self, tag: TagWrite, existing: OnExisting) -> Effect:
         """Add a write; it sees those before it."""
         known = self.after.get(tag.entity_key, self.before.get(tag.entity_key, ()))
         name = f"The tag {tag.tag_key} of the {tag.entity_type} {tag.entity_id}"
@@ -205,7 +205,7 @@ def of_entity(connection: Connection, entity_type: str, entity_id: str) -> list[
     return list(connection.execute(asked).mappings())
 
 
-def listed(connection: Connection, wanted: TagFilter, *, offset: int, limit: int) -> tuple[list[RowMapping], int]:
+def listed(connection: Connection, wanted: TagMatch, *, offset: int, limit: int) -> tuple[list[RowMapping], int]:
     """Return one page of the tags, by entity, key and date, as (rows, number of rows in all)."""
     where = wanted.condition(connection)
     total = connection.execute(select(func.count()).select_from(tags).where(where)).scalar_one()
@@ -215,7 +215,7 @@ def listed(connection: Connection, wanted: TagFilter, *, offset: int, limit: int
     return list(connection.execute(page).mappings()), total
 
 
-def every_listed(connection: Connection, wanted: TagFilter) -> Iterator[RowMapping]:
+def every_listed(connection: Connection, wanted: TagMatch) -> Iterator[RowMapping]:
     """Yield the tags, by entity, key and date, while they are read."""
     whole = _ordered(connection, wanted.condition(connection)).execution_options(yield_per=_AT_ONCE)
     yield from connection.execute(whole).mappings()
@@ -228,11 +228,11 @@ def _ordered(connection: Connection, where: ColumnElement[bool]) -> Select[Any]:
 
 def keys(connection: Connection, entities: EntityIds | None = None) -> list[str]:
     """Return every tag key in use, by some ``entities`` or, with None, by any."""
-    where = TagFilter(entities=entities).condition(connection)
+    where = TagMatch(entities=entities).condition(connection)
     return sorted(connection.execute(select(tags.c.tag_key).where(where).distinct()).scalars())
 
 
-def values(connection: Connection, wanted: TagFilter, search: str | None = None) -> list[str]:
+def values(connection: Connection, wanted: TagMatch, search: str | None = None) -> list[str]:
     """Return the values in use of the tags; with ``search``, those that contain it, ignoring case."""
     asked = select(tags.c.tag_value).where(wanted.condition(connection)).distinct()
     if search:
@@ -250,7 +250,7 @@ def create(
     """
     at = _raise_revision(connection)
     plan = _Plan(_existing(connection, [tag.entity_key]))
-    if plan.add(tag, Existing.KEEP) is Effect.SKIPPED:
+    if plan.add(tag, OnExisting.KEEP) is Effect.SKIPPED:
         return None
     _apply(connection, tenant_id, plan, created_by, who, at)
     return _row(connection, tag.entity_key, tag.during.first)
@@ -271,7 +271,7 @@ def change(
     plan = _Plan(_existing(connection, [tag.entity_key]))
     if not plan.before:
         return None
-    plan.add(tag, Existing.REPLACE if replace_periods else Existing.CHANGE)
+    plan.add(tag, OnExisting.REPLACE if replace_periods else OnExisting.CHANGE)
     _apply(connection, tenant_id, plan, who, who, at)
     only = plan.after[tag.entity_key]
     return _row(connection, tag.entity_key, only[0].during.first if len(only) == 1 else tag.during.first)
@@ -339,8 +339,8 @@ def preview_writes(
 
 
 def _plan(connection: Connection, writes: Sequence[TagWrite], *, override: bool, replace_periods: bool) -> _Plan:
-    changing = Existing.REPLACE if replace_periods else Existing.CHANGE
-    existing = changing if override else Existing.KEEP
+    changing = OnExisting.REPLACE if replace_periods else OnExisting.CHANGE
+    existing = changing if override else OnExisting.KEEP
     plan = _Plan(_existing(connection, {tag.entity_key for tag in writes}))
     for tag in writes:
         plan.add(tag, existing)

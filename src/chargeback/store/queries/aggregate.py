@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from chargeback.model.currency import Rates
 from chargeback.model.money import render
 from chargeback.store.queries.datasets import Dataset
-from chargeback.store.queries.keys import Bucket, ByCategory, ByTime, Key, bucket, keys_of
+from chargeback.store.queries.keys import ByCategory, ByTime, Key, TimeBucket, bucket, keys_of
 from chargeback.store.queries.lookups import CATEGORY_PREFIX
 from chargeback.store.queries.partials import DISTINCT_ROWS, REALLOCATED, ROW_COUNT
 from chargeback.store.queries.question import SumRelation, Sums
@@ -111,7 +111,7 @@ def shown_amounts(dataset: Dataset, grouping: Grouping) -> Mapping[str, tuple[st
     return dataset.amounts
 
 
-def _newest_buckets(found: SumRelation, when: Bucket) -> str:
+def _newest_buckets(found: SumRelation, when: TimeBucket) -> str:
     """Return the rows (SQL) that remain when the oldest time buckets are left out whole; of a single time bucket that
     is too large by itself, those with the largest amounts."""
     times = found.rows(f"SELECT {when.order}, count(*) FROM sums GROUP BY ALL ORDER BY 1 DESC")
@@ -141,7 +141,7 @@ def _with_texts(found: SumRelation, amounts: _Amounts, relation: str = "sums") -
     return f"(SELECT *, {exact_texts(values, found.question.places)} AS texts FROM {relation})"
 
 
-def _texts(found: SumRelation, when: Bucket, by: Sequence[str], amounts: _Amounts) -> str:
+def _texts(found: SumRelation, when: TimeBucket, by: Sequence[str], amounts: _Amounts) -> str:
     """Return the list of the buckets as they are shown, as SQL. The database writes them: there may be thousands, and
     making objects of them takes longer than summing."""
     if found.is_fine:

@@ -38,7 +38,7 @@ _DAY: Final = 24 * _HOUR
 
 
 @dataclass(frozen=True)
-class Bucket:
+class TimeBucket:
     """How rows are put into time buckets.
 
     ``columns`` are the expressions to group by: ``bucket`` and, for hours, ``utc_offset`` (seconds): when the clock
@@ -50,15 +50,15 @@ class Bucket:
     label: str
 
 
-def bucket(unit: str, zone: ZoneInfo, days: DayRange) -> Bucket:
+def bucket(unit: str, zone: ZoneInfo, days: DayRange) -> TimeBucket:
     """Buckets of ``unit`` (one of :data:`BUCKETS`) in ``zone``, for rows of the UTC ``days``; ``all`` is a single one,
     with the first day as its label."""
     if unit == "all":
-        return Bucket(columns={"bucket": f"DATE '{days.start}'"}, order="bucket", label="bucket::VARCHAR")
+        return TimeBucket(columns={"bucket": f"DATE '{days.start}'"}, order="bucket", label="bucket::VARCHAR")
     segments = _segments(zone, days)
     local = f"(epoch_us(timestamp) + {_offset_sql(segments, _SECOND)})"
     if unit == "hour":
-        return Bucket(
+        return TimeBucket(
             columns={"bucket": f"({local} // {_HOUR})", "utc_offset": _offset_sql(segments, 1)},
             order=f"(bucket * {_HOUR} - utc_offset * {_SECOND})",
             label=f"strftime(make_timestamp(bucket * {_HOUR}), '%Y-%m-%dT%H:00:00') || {_offset_label(segments)}",
@@ -66,7 +66,7 @@ def bucket(unit: str, zone: ZoneInfo, days: DayRange) -> Bucket:
     in_utc = segments == ((0, 0),)
     day = "date" if in_utc else f"(DATE '1970-01-01' + ({local} // {_DAY})::INTEGER)"
     key = day if unit == "day" else f"date_trunc('{unit}', {day})::DATE"
-    return Bucket(columns={"bucket": key}, order="bucket", label="bucket::VARCHAR")
+    return TimeBucket(columns={"bucket": key}, order="bucket", label="bucket::VARCHAR")
 
 
 @lru_cache(maxsize=256)
@@ -313,7 +313,7 @@ class ByDay:
 
 @dataclass(frozen=True)
 class ByTime:
-    """A unit of time in a zone's calendar, with the columns of a :class:`~chargeback.store.queries.keys.Bucket`."""
+    """A unit of time in a zone's calendar, with the columns of a :class:`~chargeback.store.queries.keys.TimeBucket`."""
 
     unit: str
     zone: ZoneInfo

@@ -183,7 +183,7 @@ def _on_days(column: str, values: Mapping[Period, frozenset[str]], name: str) ->
 NO_CATEGORIES: Final = CategoryLookup()
 
 
-class DisplayNames:
+class InventoryNames:
     """The display names of one revision of a tenant's inventory, and what lies in which cluster; read when first
     needed."""
 
@@ -217,7 +217,7 @@ class LookupCaches:
     clusters: ClusterCache = field(default_factory=ClusterCache)
     assignments: AssignmentCache = field(default_factory=AssignmentCache)
     documents: RevisionCache[CategoryIndex] = field(default_factory=RevisionCache)
-    names: RevisionCache[DisplayNames] = field(default_factory=lambda: RevisionCache(most=16))
+    names: RevisionCache[InventoryNames] = field(default_factory=lambda: RevisionCache(most=16))
     #: The entities that are visible in the scopes of callers, by tenant and scope.
     entities: RevisionCache[VisibleEntities] = field(default_factory=lambda: RevisionCache(most=256))
     visible_sums: VisibleSumsCache = field(default_factory=VisibleSumsCache)
@@ -257,7 +257,7 @@ class LookupCaches:
                 return pinned
             with store.control.read() as connection:
                 _, revision = read_entity_revisions(connection)
-            return self.names.get(store.tenant_name, revision, lambda: DisplayNames(store))
+            return self.names.get(store.tenant_name, revision, lambda: InventoryNames(store))
 
         def _assignments(dataset: Dataset, key: str) -> Assignments:
             known = (dataset, index.category(key), tags, _names(), at)

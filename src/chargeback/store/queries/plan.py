@@ -91,7 +91,7 @@ class Reads:
 
 
 @dataclass
-class Plan:
+class QueryPlan:
     """The data of one reader, and the execution of its queries.
 
     Raises (everywhere): QueryTimeout when the query was cancelled; StorageError when the facts cannot be read.

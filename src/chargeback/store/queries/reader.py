@@ -29,7 +29,7 @@ from chargeback.store.queries.keys import ByColumn, ByTagHolder, Key
 from chargeback.store.queries.lookups import CATEGORY_PREFIX, CategoryLookup, LookupCaches
 from chargeback.store.queries.measurements import Measured
 from chargeback.store.queries.paging import Order, Page, read_page, read_sorted_page
-from chargeback.store.queries.plan import Plan
+from chargeback.store.queries.plan import QueryPlan
 from chargeback.store.queries.question import SumRelation, Sums
 from chargeback.store.queries.scan import SOURCE, Condition, Scan
 from chargeback.store.queries.selection import Selection
@@ -77,7 +77,7 @@ class TenantReader:
         partials = tables.partials if past is None else tables.partials.read_only()
         present_tags = tags if past is None else past.present_tags
         known = (self.snapshot, tags, clusters, self.categories, partials, scope, present_tags)
-        self.plan = Plan(cursor, *known)
+        self.plan = QueryPlan(cursor, *known)
 
     def with_categories(self, categories: CategoryLookup) -> TenantReader:
         """Return the same reader with other cost categories."""
