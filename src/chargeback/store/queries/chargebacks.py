@@ -12,9 +12,9 @@ from chargeback.model.days import DayRange
 from chargeback.store.control.tags import IDENTITY, RESOURCE
 from chargeback.store.facts.tables import DIMENSIONS_TABLE
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
-from chargeback.store.queries.keys import ByColumn
+from chargeback.store.queries.keys import ByColumn, keys_of
 from chargeback.store.queries.paging import Page
-from chargeback.store.queries.partials import DISTINCT_ROWS
+from chargeback.store.queries.partials import DISTINCT_ROWS, ROW_COUNT
 from chargeback.store.queries.question import Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE, Condition
@@ -98,17 +98,13 @@ def charged_entities(reader: TenantReader, selection: Selection) -> list[tuple[s
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
     """
-    scan = reader.scan(CHARGEBACKS, selection)
-    if not scan.files:
-        return []
-    condition = scan.condition()
-    sql = f"""
-        WITH pairs AS MATERIALIZED (SELECT DISTINCT resource_id, identity_id FROM {SOURCE} WHERE {condition.sql})
-        SELECT DISTINCT '{RESOURCE}', resource_id FROM pairs
-        UNION ALL SELECT DISTINCT '{IDENTITY}', identity_id FROM pairs
-        ORDER BY ALL
-    """
-    return [(entity_type, entity_id) for entity_type, entity_id in reader.cursor.rows(sql, condition.parameters)]
+    columns = {IDENTITY: "identity_id", RESOURCE: "resource_id"}
+    sums = reader.sums_of_each(Sums(CHARGEBACKS, selection, keys_of(CHARGEBACKS, [*columns.values()]), (ROW_COUNT,)))
+    return [
+        (entity_type, entity_id)
+        for entity_type, (relation, column) in zip(columns, sums, strict=True)
+        for (entity_id,) in relation.rows(f"SELECT DISTINCT {column} FROM sums ORDER BY ALL")
+    ]
 
 
 def selection_of_line(day: date, line_id: str) -> Selection:
