@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from chargeback.config.settings import AnomalySettings
 from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.model.inventory import Resource
 from chargeback.pipeline import anomalies as stage
 from chargeback.store.control.anomalies import MarkedDays, add_mark, read_anomalies
 from chargeback.store.control.events import read_events
@@ -70,7 +72,9 @@ def test_what_was_told_and_dismissed_is_told_no_more(laboratory: Laboratory) -> 
 
 
 def test_a_story_from_its_beginning_to_its_end(laboratory: Laboratory) -> None:
-    """Each part is told once; a run that changes nothing looks at nothing."""
+    """Each part is told once, by the name of its resource; a run that changes nothing looks at nothing."""
+    cluster = Resource("lkc-1", "kafka_cluster", display_name="prod")
+    laboratory.sources.listed = replace(laboratory.sources.listed, resources=[cluster])
     assert told(laboratory) == []
     assert bill(laboratory, LAST + ONE_DAY, "300") == ["opened"]
     laboratory.run()
@@ -82,7 +86,7 @@ def test_a_story_from_its_beginning_to_its_end(laboratory: Laboratory) -> None:
     body = found[0]["body"]
     assert (body["identity_id"], body["impact"], body["currency"]) == ("sa-a", "1000.00", "USD")
     assert body["first_date"] == f"{LAST + ONE_DAY}"
-    assert body["sentence"].endswith("2 days in a row; mostly KAFKA_NETWORK_WRITE of lkc-1")
+    assert body["sentence"].endswith("2 days in a row; mostly KAFKA_NETWORK_WRITE of prod")
 
 
 def test_what_a_late_bill_takes_away_is_taken_back(laboratory: Laboratory) -> None:
