@@ -72,6 +72,7 @@ test("without a network or a service the page says so once, and each card keeps 
   /** Wait until all four answers of the page are old. */
   const all = () => page.waitForFunction(() => document.querySelectorAll("main .stale").length === 4);
   const cards = await page.locator("main .card").count();
+  await page.getByRole("row", { name: "team-chat Chat budgets that are reached" }).waitFor();
   // A card that alone gets no answer says so itself.
   isRunsDown = true;
   await page.clock.runFor(61_000);
