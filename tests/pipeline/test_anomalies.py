@@ -4,6 +4,7 @@ withdrawn."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from chargeback.config.settings import AnomalySettings
 from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.model.inventory import Resource
 from chargeback.pipeline import anomalies as stage
 from chargeback.store.control.anomalies import MarkedDays, add_mark, read_anomalies
 from chargeback.store.control.events import read_events
@@ -71,7 +73,9 @@ def test_what_was_told_and_dismissed_is_told_no_more(laboratory: Laboratory) -> 
 
 
 def test_a_story_from_its_beginning_to_its_end(laboratory: Laboratory) -> None:
-    """Each change makes one event; a run without news examines nothing."""
+    """Each change makes one event, with the name of its resource; a run without news examines nothing."""
+    cluster = Resource("lkc-1", "kafka_cluster", display_name="prod")
+    laboratory.sources.listed = replace(laboratory.sources.listed, resources=[cluster])
     assert told(laboratory) == []
     assert bill(laboratory, LAST + ONE_DAY, "300") == ["opened"]
     laboratory.run()
@@ -83,7 +87,7 @@ def test_a_story_from_its_beginning_to_its_end(laboratory: Laboratory) -> None:
     body = found[0]["body"]
     assert (body["identity_id"], body["impact"], body["currency"]) == ("sa-a", "1000.00", "USD")
     assert body["first_date"] == f"{LAST + ONE_DAY}"
-    assert body["sentence"].endswith("2 days in a row; mostly KAFKA_NETWORK_WRITE of lkc-1")
+    assert body["sentence"].endswith("2 days in a row; mostly KAFKA_NETWORK_WRITE of prod")
 
 
 def test_what_a_late_bill_takes_away_is_taken_back(laboratory: Laboratory) -> None:

@@ -61,7 +61,7 @@ def found(laboratory: Laboratory, scope: RowScope | None = None, by: Criteria = 
     ):
         request = AnomaliesRequest(DayRange(DAY - 9 * ONE_DAY, DAY + ONE_DAY), by, 10, contributors=True)
         return anomalies(
-            reader, states, request, "USD", remembered, lambda ids: {each: f"Name of {each}" for each in ids}
+            reader, states, request, "USD", remembered, lambda _, ids: {each: f"Name of {each}" for each in ids}
         )
 
 
@@ -79,8 +79,10 @@ def test_who_ran_wild_is_found(laboratory: Laboratory) -> None:
     assert (first.state, first.direction) == ("resolved", "up")
     assert first.sentence == (
         f"Name of sa-a was charged 225.00 USD for KAFKA on {WILD}, 3.0 times the usual 75.00 USD; "
-        "mostly KAFKA_NETWORK_WRITE of lkc-1"
+        "mostly KAFKA_NETWORK_WRITE of Name of lkc-1"
     )
+    assert answer.names == {each: f"Name of {each}" for each in ("sa-a", "sa-b")}
+    assert answer.resource_names == {"lkc-1": "Name of lkc-1"}
     assert (answer.judged_through, answer.not_judged, answer.series, answer.more) == (DAY, [], 2, 0)
 
 
@@ -185,6 +187,7 @@ def test_a_fee_that_has_changed_is_listed(laboratory: Laboratory) -> None:
     assert [(each.product_type, each.before, each.now, each.last_date) for each in answer.fees] == [
         ("SUPPORT", 100.0, 150.0, second),
     ]
+    assert answer.resource_names == {"lkc-1": "Name of lkc-1"}
 
 
 def test_a_scope_sees_its_own(laboratory: Laboratory) -> None:
@@ -238,7 +241,7 @@ def test_a_value_whose_members_do_not_stand_out(laboratory: Laboratory) -> None:
     (story,) = answer.items
     assert story.sentence == (
         f"payments was charged 180.00 USD for KAFKA on {WILD}, 80% more than the usual 100.00 USD; "
-        "mostly Name of sa-a: KAFKA_NETWORK_WRITE of lkc-1"
+        "mostly Name of sa-a: KAFKA_NETWORK_WRITE of Name of lkc-1"
     )
     assert [(each.identity_id, each.impact) for each in story.contributors] == [("sa-a", 60.0), ("sa-b", 20.0)]
     assert all(f"identity_id={each.identity_id}" in (each.explain or "") for each in story.contributors)
@@ -346,7 +349,9 @@ def test_growth_is_listed_and_not_told(laboratory: Laboratory) -> None:
     laboratory.sources.totals_on[WILD] = {"bytes_in": {("lkc-1", "sa-a"): 9, ("lkc-1", "sa-b"): 3}}
     answer = found(laboratory, by=drivers)
     assert [(each.growth_of, each.is_explained) for each in answer.items] == [("bytes_in", True)] * 2
-    assert answer.items[0].sentence.endswith("; mostly KAFKA_NETWORK_WRITE of lkc-1; bytes_in has grown by 200%")
+    assert answer.items[0].sentence.endswith(
+        "; mostly KAFKA_NETWORK_WRITE of Name of lkc-1; bytes_in has grown by 200%"
+    )
     assert [each.growth_of for each in found(laboratory).items] == [None, None]
     laboratory.sources.lines[WILD] = [bill(WILD, 400)]
     assert [each.growth_of for each in found(laboratory, by=drivers).items] == [None, None]

@@ -12,7 +12,7 @@ from chargeback.access.scope import RowScope
 from chargeback.config.notifications import SinkSettings
 from chargeback.errors import StorageError
 from chargeback.pipeline.run_context import RunContext
-from chargeback.reports.names import names_of_identities
+from chargeback.reports.names import names_of_ids
 from chargeback.store.control.catalogue import read_published_revision
 from chargeback.store.control.days import DayState, read_days
 from chargeback.store.control.events import NOTIFY, OWNERS, Event, add_events, are_recorded
@@ -68,10 +68,10 @@ class RunFacts:
             with self.run.lease.write() as connection:
                 add_events(connection, new, self.run.now())
 
-    def named(self, identities: Collection[str]) -> Mapping[str, str]:
-        """Return the display names of some identities."""
+    def named(self, column: str, ids: Collection[str]) -> Mapping[str, str]:
+        """Return the display names of some ids of a column."""
         with self.run.store.control.read() as connection:
-            return names_of_identities(connection, identities)
+            return names_of_ids(connection, column, ids)
 
     @contextmanager
     def reader(self, scope: RowScope | None = None) -> Iterator[TenantReader]:

@@ -20,6 +20,7 @@ from chargeback.model.anomalies import SHIFTED, WINDOW, Criteria, Story, drift, 
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.reports.answers import Instant, ResponseModel
 from chargeback.reports.comparable_costs import ComparableCosts, CostSeries, Part, SeriesDay
+from chargeback.reports.names import NameReader
 from chargeback.reports.wording import money_text
 from chargeback.store.control.anomalies import CONFIRMED, AnomalyMark, MarkStatus, newest_mark
 from chargeback.store.control.days import DayState
@@ -210,6 +211,9 @@ class AnomaliesAnswer(ResponseModel):
         description="The median number of days from the first day of an anomaly to its report."
     )
     names: dict[str, str] = Field(description="The display names of the identities. Those without one are left out.")
+    resource_names: dict[str, str] = Field(
+        description="The display names of the resources. Those without one are left out."
+    )
 
 
 @dataclass(frozen=True)
@@ -248,9 +252,9 @@ def anomalies(
     request: AnomaliesRequest,
     currency: str,
     remembered: Remembered,
-    named: Callable[[Collection[str]], Mapping[str, str]],
+    named: NameReader,
 ) -> AnomaliesAnswer:
-    """Return the anomalies of some days; ``named`` returns the display names of some identities.
+    """Return the anomalies of some days; ``named`` returns the display names of identities and resources.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -278,7 +282,11 @@ def anomalies(
     identities = {each.series.who for each in listed if not each.series.category}
     identities |= {each.identity_id for its in contributors for each in its[:_CONTRIBUTORS]}
     identities |= {each.identity_id for each in drifts}
-    descriptions = _Descriptions(sources, related, remembered, named(identities), currency)
+    fees = _fees(charged, request)
+    resources = {each.resource_id for its in contributors for each in its[:_CONTRIBUTORS]}
+    resources |= {each.resource_id for each in fees}
+    names, resource_names = named("identity_id", identities), named("resource_id", resources)
+    descriptions = _Descriptions(sources, related, remembered, names, resource_names, currency)
     marks = [remembered.mark(each.series, each.first) for each in found]
     delays = [
         (remembered.reported[each.id].date() - each.first).days for each in found if each.id in remembered.reported
@@ -294,10 +302,11 @@ def anomalies(
         items=[descriptions.item(each, its) for each, its in zip(listed, contributors, strict=True)],
         more=len(found) - len(listed),
         drifts=drifts,
-        fees=_fees(charged, request),
+        fees=fees,
         marked=dict(Counter(each.status for each in marks if each is not None)),
         days_to_detection=median(delays) if delays else None,
-        names=dict(sorted(descriptions.names.items())),
+        names=dict(sorted(names.items())),
+        resource_names=dict(sorted(resource_names.items())),
     )
 
 
@@ -511,6 +520,7 @@ class _Descriptions:
     related: _Related
     remembered: Remembered
     names: Mapping[str, str]
+    resource_names: Mapping[str, str]
     currency: str
 
     def item(self, found: _FoundStory, contributors: Sequence[AnomalyContributor]) -> AnomalyItem:
@@ -566,7 +576,7 @@ class _Descriptions:
             largest = contributors[0]
             yield f"; {'mostly' if largest.impact / story.impact >= _MOSTLY else 'the largest part'} "
             yield f"{self._name(largest.identity_id)}: " if series.category else ""
-            yield f"{largest.product_type} of {largest.resource_id}"
+            yield f"{largest.product_type} of {self.resource_names.get(largest.resource_id, largest.resource_id)}"
         if growth:
             yield f"; {growth[0]} has grown by {growth[1]:.0%}"
 

@@ -111,7 +111,7 @@ def _last(states: Iterable[DayState]) -> date | None:
     return max(calculated) if len(calculated) >= FEWEST else None
 
 
-def _no_names(_identities: Collection[str]) -> Mapping[str, str]:
+def _no_names(_column: str, _ids: Collection[str]) -> Mapping[str, str]:
     return {}
 
 

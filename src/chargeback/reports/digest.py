@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -21,6 +21,7 @@ from chargeback.reports.anomalies import AnomaliesRequest, Remembered, anomalies
 from chargeback.reports.answers import Exact, ResponseModel, Sum
 from chargeback.reports.budgets import BudgetReport, BudgetState, is_within
 from chargeback.reports.findings import FindingItem, findings
+from chargeback.reports.names import NameReader
 from chargeback.store.control.days import DayState
 from chargeback.store.control.snoozes import read_snoozes
 from chargeback.store.queries.datasets import CHARGEBACKS
@@ -97,7 +98,7 @@ def digest(
     week: DayRange,
     known: Known,
     currency: str,
-    named: Callable[[Collection[str]], Mapping[str, str]],
+    named: NameReader,
 ) -> Digest:
     """Return the digest of a week, within the scope of the reader.
 
@@ -144,13 +145,11 @@ def digest(
     )
 
 
-def _changes(
-    now: Mapping[str, Decimal], before: Mapping[str, Decimal], named: Callable[[Collection[str]], Mapping[str, str]]
-) -> list[DigestChange]:
+def _changes(now: Mapping[str, Decimal], before: Mapping[str, Decimal], named: NameReader) -> list[DigestChange]:
     nothing = Decimal(0)
     moved = {each: difference(now.get(each, nothing), before.get(each, nothing)) for each in {*now, *before}}
     largest = sorted((each for each in moved if moved[each]), key=lambda each: (-abs(moved[each]), each))[:NAMED]
-    names = named(largest)
+    names = named("identity_id", largest)
     return [
         DigestChange(
             identity_id=each,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
 from sqlalchemy import Connection
@@ -21,9 +21,9 @@ NAMED_COLUMNS: Final[Mapping[str, EntityKind]] = {
     CLUSTER_ID: RESOURCES,
 }
 
-_IDENTITY: Final = "identity_id"
-
 NamesByKind = Mapping[EntityKind, Mapping[str, Named]]
+#: Returns the display names of some ids of a column.
+NameReader = Callable[[str, Collection[str]], Mapping[str, str]]
 
 
 def names_in(connection: Connection, breakdowns: Iterable[Breakdown], clusters: Iterable[str] = ()) -> NamesByKind:
@@ -44,9 +44,9 @@ def names_of_values(reader: TenantReader, by: str) -> Mapping[str, str]:
     return {each.key: each.name for each in category.values if each.name is not None}
 
 
-def names_of_identities(connection: Connection, identities: Collection[str]) -> Mapping[str, str]:
-    """Return the display names of some identities."""
-    return display_names(connection, [_IDENTITY], [{_IDENTITY: each} for each in identities]).get(_IDENTITY, {})
+def names_of_ids(connection: Connection, column: str, ids: Collection[str]) -> Mapping[str, str]:
+    """Return the display names of some ids of a column. Ids without a name are left out."""
+    return display_names(connection, [column], [{column: each} for each in ids]).get(column, {})
 
 
 def display_names(

@@ -12,7 +12,7 @@ import {
   type Sent,
 } from "./address";
 import { earlyAnswer, fetchJson, isJson } from "./early";
-import { problemOf, signedOut, unreachable } from "./problems";
+import { problemOf, signedOut, Unreachable } from "./problems";
 
 interface Change<P extends Path, M extends Method> extends Asked<P, M> {
   body?: Operation<P, M> extends { requestBody?: infer B } ? Sent<Content<NonNullable<B>>> : never;
@@ -108,7 +108,7 @@ async function checked(asked: Promise<Response>, isChange = false): Promise<Resp
     answer = await asked;
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw unreachable(isChange);
+    throw new Unreachable(isChange);
   }
   if (!answer.ok) throw await problemOf(answer);
   if (answer.status !== 204 && !isJson(answer)) throw signedOut(answer.status);

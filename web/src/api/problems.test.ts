@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { read } from "./client";
-import { asProblem, Problem, problemOf, unreachable } from "./problems";
+import { asProblem, Problem, problemOf, Unreachable } from "./problems";
 
 afterEach(() => void vi.unstubAllGlobals());
 
@@ -64,7 +64,7 @@ test("what is wrong stays wrong, what is down may come back", () => {
     false,
   ]);
   expect([429, 500, 503, 504].map((status) => new Problem(status, "", "").passes)).toEqual([true, true, true, true]);
-  expect(unreachable(false).passes).toBe(true);
+  expect(new Unreachable().passes).toBe(true);
   expect(asProblem(new Error("x")).title).toBe("This page made a mistake");
 });
 

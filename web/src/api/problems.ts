@@ -108,14 +108,16 @@ export function signedOut(status: number): Problem {
 }
 
 /** There was no answer; what changes something is not tried again by itself. */
-export function unreachable(isChange: boolean): Problem {
-  return new Problem(
-    0,
-    say("The service cannot be reached"),
-    isChange
-      ? say("There was no answer: the network or the service is down. Try again when it is back.")
-      : say("The network or the service is down; the page tries again."),
-  );
+export class Unreachable extends Problem {
+  constructor(isChange = false) {
+    super(
+      0,
+      say("The service cannot be reached"),
+      isChange
+        ? say("There was no answer: the network or the service is down. Try again when it is back.")
+        : say("The network or the service is down; the page tries again."),
+    );
+  }
 }
 
 /** Whether a part of the page could not be loaded: loading the page again can help, and nothing else. */

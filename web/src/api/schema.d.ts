@@ -3610,6 +3610,13 @@ export interface components {
             names: {
                 [key: string]: string;
             };
+            /**
+             * Resource Names
+             * @description The display names of the resources. Those without one are left out.
+             */
+            resource_names: {
+                [key: string]: string;
+            };
         };
         /**
          * AnomalyChanged

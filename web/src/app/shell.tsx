@@ -11,6 +11,7 @@ import { href, ROOT } from "../url/link";
 import { extra } from "../url/view";
 import { say } from "../words/say";
 import { AppearanceButton } from "./appearance";
+import { Connection } from "./connection";
 import { Finder } from "./finder";
 import { Help } from "./help";
 import { useKeys } from "./keys";
@@ -61,7 +62,7 @@ export function Shell({ children }: { children: ReactNode }) {
         <Title />
         <RunBanner tenant={name ?? ""} />
         <Misread />
-        {children}
+        <Connection>{children}</Connection>
         {view.extra.help !== undefined && <Help about={view.extra.help} />}
       </main>
       {finding && <Finder onClose={() => setFinding(false)} />}

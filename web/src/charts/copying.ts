@@ -1,4 +1,5 @@
 /** A chart as a picture: PNG, for a message or a slide. */
+import { Problem } from "../api/problems";
 import { download } from "../ui/csv";
 import { say } from "../words/say";
 
@@ -23,7 +24,7 @@ async function pictureOf(chart: SVGSVGElement, { title, legend }: Caption): Prom
   await image.decode();
   const canvas = document.createElement("canvas");
   const pen = canvas.getContext("2d");
-  if (!pen) throw new Error(say("this browser draws no pictures"));
+  if (!pen) throw new Error("no 2d context");
   const style = getComputedStyle(chart);
   const write = (size: string) => {
     pen.font = `${size} ${style.fontFamily}`;
@@ -53,7 +54,7 @@ async function pictureOf(chart: SVGSVGElement, { title, legend }: Caption): Prom
     pen.fillText(name, PADDING + left + 16, top + 13);
   }
   return new Promise((done, failed) =>
-    canvas.toBlob((blob) => (blob ? done(blob) : failed(new Error(say("the picture could not be made")))), "image/png"),
+    canvas.toBlob((blob) => (blob ? done(blob) : failed(new Error("no blob"))), "image/png"),
   );
 }
 
@@ -92,10 +93,16 @@ function placed<T extends { width: number }>(
   });
 }
 
-/** Puts the picture on the clipboard or, where the browser does not allow that, into a file. */
+/** Puts the picture on the clipboard or, where the browser does not allow that, into a file. Throws a {@link Problem}. */
 export async function copyPicture(chart: SVGSVGElement, caption: Caption, name: string): Promise<void> {
   // The promise itself is given, because browsers take it only within the click.
-  const made = pictureOf(chart, caption);
+  const made = pictureOf(chart, caption).catch(() => {
+    throw new Problem(
+      0,
+      say("Copy as picture"),
+      say("This browser could not make the picture. Try again, or take a screenshot instead."),
+    );
+  });
   try {
     await navigator.clipboard.write([new ClipboardItem({ "image/png": made })]);
   } catch {

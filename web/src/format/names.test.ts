@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { advice, cause, code, dimension, isNobody, label, method, reason } from "./names";
+import { advice, cause, code, dimension, isNobody, label, method, reason, type } from "./names";
 
 const ISSUES = [
   "NO_METRICS_LOCATED",
@@ -30,6 +30,16 @@ test("every cause of a revision has words", async () => {
 test("every method has words", () => {
   for (const each of ["usage_ratio", "even_split", "proportional", "direct", "terminal"])
     expect(method(each)).not.toMatch(/_/);
+});
+
+test("types have words, and one that is not known keeps its code", () => {
+  expect(["kafka_cluster", "service_account", "api_key", "flink_compute_pool"].map(type)).toEqual([
+    "Kafka cluster",
+    "Service account",
+    "API key",
+    "Flink compute pool",
+  ]);
+  expect(type("object_bucket")).toBe("object_bucket");
 });
 
 test.each([

@@ -182,8 +182,37 @@ export function cause(text: string): string {
   return CAUSES[text] ?? capital(text.replace(/_/g, " "));
 }
 
-const TYPES: Record<string, string> = { api_key: say("API key"), ksqldb_cluster: say("ksqlDB cluster") };
+const TYPES: Record<string, string> = {
+  organisation: say("Organisation"),
+  organization: say("Organisation"),
+  environment: say("Environment"),
+  resource: say("Resource"),
+  topic: say("Topic"),
+  kafka_cluster: say("Kafka cluster"),
+  kafka_broker: say("Kafka broker"),
+  kafka_topic: say("Kafka topic"),
+  schema_registry: say("Schema Registry"),
+  connector: say("Connector"),
+  ksqldb_cluster: say("ksqlDB cluster"),
+  flink_compute_pool: say("Flink compute pool"),
+  flink_statement: say("Flink statement"),
+  metrics_system: say("Measured system"),
+  identity: say("Identity"),
+  principal: say("Principal"),
+  service_account: say("Service account"),
+  user: say("User"),
+  api_key: say("API key"),
+  identity_provider: say("Identity provider"),
+  identity_pool: say("Identity pool"),
+  application: say("Application"),
+  service: say("Service"),
+  team: say("Team"),
+  group: say("Group"),
+  department: say("Department"),
+  cost_center: say("Cost centre"),
+};
 
+/** What a type of resources or identities is called; plugins may have others, which stay as they are. */
 export function type(text: string): string {
-  return TYPES[text] ?? text.replace(/_/g, " ");
+  return TYPES[text] ?? text;
 }

@@ -88,13 +88,7 @@ function Stories({ answer }: { answer: Anomalies }) {
           ]}
         >
           {items.map((each) => (
-            <Story
-              key={each.id}
-              of={each}
-              who={whoOf(each, answer.names)}
-              currency={currency}
-              onMark={can ? () => setMarking(each) : null}
-            />
+            <Story key={each.id} of={each} answer={answer} onMark={can ? () => setMarking(each) : null} />
           ))}
         </Table>
       )}
@@ -138,14 +132,14 @@ function Stories({ answer }: { answer: Anomalies }) {
             {fees.map((each) => (
               <tr key={`${each.product_type} ${each.resource_id}`}>
                 <th scope="row">{label("product_type", each.product_type, null).name}</th>
-                <td>{each.resource_id}</td>
+                <td>{label("resource_id", each.resource_id, answer.resource_names[each.resource_id]).name}</td>
                 <Moved of={each} currency={currency} />
               </tr>
             ))}
           </Table>
         </>
       )}
-      {marking && <MarkDialog of={marking} onClose={() => setMarking(null)} />}
+      {marking && <MarkDialog of={marking} who={whoOf(marking, answer.names)} onClose={() => setMarking(null)} />}
     </Card>
   );
 }
@@ -181,14 +175,14 @@ function doubt({ not_judged: left }: Anomalies) {
 
 interface StoryProps {
   of: Anomaly;
-  who: string;
-  currency: string;
+  answer: Anomalies;
   /** Nothing for who may not say what is known. */
   onMark: (() => void) | null;
 }
 
-function Story({ of, who, currency, onMark }: StoryProps) {
+function Story({ of, answer, onMark }: StoryProps) {
   const here = useHere();
+  const who = whoOf(of, answer.names);
   const [words, tone] = STATES[of.state];
   return (
     <tr>
@@ -204,11 +198,11 @@ function Story({ of, who, currency, onMark }: StoryProps) {
       </td>
       <td className="num">{range(of.first_date, of.last_date)}</td>
       <td className="end">
-        <Amount amount={of.impact.toFixed(2)} currency={currency} />
+        <Amount amount={of.impact.toFixed(2)} currency={answer.currency} />
       </td>
       <td className="wordy">
         {reworded(of.sentence)}.
-        <Contributors of={of} currency={currency} />
+        <Contributors of={of} answer={answer} />
       </td>
       <td className={tone}>{becauseOf(of) ?? words}</td>
       <td>
@@ -238,12 +232,14 @@ function becauseOf({ by_policy, growth_of, others_used_more, goes_with }: Anomal
 }
 
 /** What it comes from, each with the way to why it is that much. */
-function Contributors({ of, currency }: { of: Anomaly; currency: string }) {
+function Contributors({ of, answer }: { of: Anomaly; answer: Anomalies }) {
   const here = useHere();
+  const { names, resource_names, currency } = answer;
   return of.contributors.map(({ identity_id, product_type, resource_id, impact, explain }) => {
-    const whose = of.identity_id === null ? `${identity_id}: ` : "";
+    const whose = of.identity_id === null ? `${label("identity_id", identity_id, names[identity_id]).name}: ` : "";
     const product = label("product_type", product_type, null).name;
-    const text = whose + say("{product} of {resource}", { product, resource: resource_id });
+    const resource = label("resource_id", resource_id, resource_names[resource_id]).name;
+    const text = whose + say("{product} of {resource}", { product, resource });
     const asked = explain?.split("?")[1];
     return (
       <div className="quiet small" key={`${identity_id} ${product_type} ${resource_id}`}>
@@ -282,7 +278,7 @@ function Mark({ of, onRemove }: { of: AnomalyMark; onRemove: boolean }) {
 }
 
 /** Say what is known of the days, for those who see them later; most of it keeps others from being told. */
-function MarkDialog({ of, onClose }: { of: Anomaly; onClose: () => void }) {
+function MarkDialog({ of, who, onClose }: { of: Anomaly; who: string; onClose: () => void }) {
   const tenant = useHere().tenant ?? "";
   const client = useQueryClient();
   const mark = useMutation({
@@ -312,7 +308,7 @@ function MarkDialog({ of, onClose }: { of: Anomaly; onClose: () => void }) {
     mark.mutate(said);
   };
   return (
-    <Drawer title={say("What is known of {name}", { name: of.identity_id ?? of.value ?? "" })} onClose={onClose}>
+    <Drawer title={say("What is known of {name}", { name: who })} onClose={onClose}>
       <p className="note">{reworded(of.sentence)}.</p>
       <form className="form" onSubmit={onSubmit}>
         <label>

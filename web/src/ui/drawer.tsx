@@ -1,6 +1,7 @@
 import { type ReactNode, useEffect, useId, useRef } from "react";
 import { say } from "../words/say";
 import { Icon } from "./icons";
+import { IsSaidAbove } from "./states";
 
 interface Props {
   title: string;
@@ -42,7 +43,8 @@ export function Drawer({ title, kind = "drawer", onClose, children }: Props) {
           </button>
         </header>
       )}
-      {children}
+      {/* What is said above the cards is behind the dialog. */}
+      <IsSaidAbove value={false}>{children}</IsSaidAbove>
     </dialog>
   );
 }

@@ -1,6 +1,6 @@
 import { onlineManager } from "@tanstack/react-query";
 import { type ComponentType, lazy, type ReactNode, useSyncExternalStore } from "react";
-import { Loading, Offline } from "./states";
+import { Loading } from "./states";
 
 /** A part of the page whose code is loaded when it is first shown. What could not be loaded for want of a network is
  * loaded when there is one again. */
@@ -22,8 +22,10 @@ async function loaded<T>(load: () => Promise<T>): Promise<T> {
   }
 }
 
+/** Whether the browser has a network. */
+export const useIsOnline = () => useSyncExternalStore(onlineManager.subscribe, () => onlineManager.isOnline());
+
 /** In the place of a part until its code is there. */
 export function Awaited({ children }: { children?: ReactNode }) {
-  const isOnline = useSyncExternalStore(onlineManager.subscribe, () => onlineManager.isOnline());
-  return isOnline ? <Loading>{children}</Loading> : <Offline />;
+  return useIsOnline() ? <Loading>{children}</Loading> : children;
 }

@@ -1,6 +1,6 @@
-import type { CSSProperties, ReactNode } from "react";
+import { type CSSProperties, createContext, type ReactNode, useContext } from "react";
 import type { Answer, Unknown } from "../api/answer";
-import { asProblem } from "../api/problems";
+import { asProblem, Unreachable } from "../api/problems";
 import { say } from "../words/say";
 import { Icon } from "./icons";
 
@@ -11,14 +11,17 @@ interface Props<T, Q> {
   children: (data: T, of: Q) => ReactNode;
 }
 
-/** Show what is known, or why nothing is. What was answered before stays, dimmed, while the next answer comes. */
+/** Whether it is said once above all cards that there is no network, or no service. */
+export const IsSaidAbove = createContext(false);
+
+/** Show what is known, or why nothing is. What was answered before stays, dimmed, until the next answer comes. */
 export function Answered<T, Q>({ answer, skeleton, children }: Props<T, Q>) {
   const { known } = answer;
   if (!known) return <Missing unknown={answer.unknown}>{skeleton}</Missing>;
   return (
     <>
       {known.missing && <Missing unknown={known.missing} old />}
-      <div className={known.isOld ? "main-part stale" : "main-part"} aria-busy={known.isOld}>
+      <div className={known.missing ? "main-part stale" : "main-part"} aria-busy={known.isOld}>
         {children(known.data, known.of)}
       </div>
     </>
@@ -28,6 +31,8 @@ export function Answered<T, Q>({ answer, skeleton, children }: Props<T, Q>) {
 /** Why there is no answer; `old`: older figures stand below it. */
 export function Missing({ unknown, old = false, children }: { unknown: Unknown; old?: boolean; children?: ReactNode }) {
   const { why, problem, retry } = unknown;
+  const isSaid = useContext(IsSaidAbove) && (problem ? problem instanceof Unreachable : why === "paused");
+  if (isSaid) return children && <div className="main-part">{children}</div>;
   if (problem) return <Failure error={problem} retry={retry} old={old} />;
   if (why === "paused") return <Offline old={old} />;
   return old ? <div className="progress" /> : <Loading>{children}</Loading>;

@@ -170,8 +170,12 @@ test("the chart is copied as a picture, or saved where the browser copies none",
     await page.getByRole("button", { name: "Drawn as" }).click();
     await page.getByRole("button", { name: "Copy as picture" }).click();
   };
+  const menu = page.getByRole("dialog", { name: "How costs are drawn" });
+  // Everything that it needs is there with the page.
+  await page.context().setOffline(true);
   await take();
-  await page.getByRole("dialog", { name: "How costs are drawn" }).waitFor({ state: "hidden" });
+  await menu.waitFor({ state: "hidden" });
+  await page.context().setOffline(false);
   const copied = await page.evaluate(async () => {
     const [item] = await navigator.clipboard.read();
     const image = await createImageBitmap(await (item as ClipboardItem).getType("image/png"));
@@ -185,6 +189,13 @@ test("the chart is copied as a picture, or saved where the browser copies none",
   const [saved] = await Promise.all([page.waitForEvent("download"), take()]);
   assert.equal(saved.suggestedFilename(), "costs-2026-11-10-2026-11-16.png");
   assert.deepEqual([...readFileSync(await saved.path()).subarray(1, 4)], [...Buffer.from("PNG")]);
+  await menu.waitFor({ state: "hidden" });
+  await page.evaluate(() => {
+    HTMLImageElement.prototype.decode = () => Promise.reject(new Error("no memory"));
+  });
+  await take();
+  await menu.getByRole("status").filter({ hasText: "could not make the picture" }).waitFor();
+  assert.deepEqual(await findings(page), []);
   await leave(found);
 });
 

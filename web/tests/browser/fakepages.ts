@@ -669,7 +669,8 @@ function anomalies({ of, start, end }: Asking): Answered<"/anomalies"> {
     ...{ start_date: start, end_date: end, ...CAN, judged_through: end, series: 84, items: [item], more: 0 },
     not_judged: [{ date: add(end, -4), reason: "measurements are missing" }],
     drifts: [{ identity_id: "sa-1", product_category: "FLINK", before: 41.2, now: 55.75 }],
-    ...{ fees: [], marked: {}, days_to_detection: 1, names: { ...of.names } },
+    fees: [{ product_type: "KAFKA_BASE", resource_id: "lkc-1", last_date: last, before: 100, now: 150 }],
+    ...{ marked: {}, days_to_detection: 1, names: { ...of.names }, resource_names: { ...of.names } },
   } as Answered<"/anomalies">;
 }
 

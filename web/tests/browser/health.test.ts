@@ -57,6 +57,60 @@ test("first run: a refused key is said on every page, with the answer of the sou
   await leave(found);
 });
 
+test("without a network or a service the page says so once, and each card keeps what it had, dimmed", async () => {
+  let [isDown, isRunsDown] = [false, false];
+  const found = await over(organisation(), {}, {});
+  const { page } = found;
+  await page.route("**/api/v1/**", (route) => {
+    if (isDown || (isRunsDown && /\/runs\?/.test(route.request().url()))) return route.abort("connectionrefused");
+    return route.fallback();
+  });
+  await page.clock.install();
+  await found.open("acme/days?period=7d");
+  const alerts = page.getByRole("alert");
+  const dimmed = page.locator(".stale");
+  /** Wait until all four answers of the page are old. */
+  const all = () => page.waitForFunction(() => document.querySelectorAll("main .stale").length === 4);
+  const cards = await page.locator("main .card").count();
+  await page.getByRole("row", { name: "team-chat Chat budgets that are reached" }).waitFor();
+  // A card that alone gets no answer says so itself.
+  isRunsDown = true;
+  await page.clock.runFor(61_000);
+  await page.locator(".card").filter({ hasText: "Runs" }).getByRole("alert").first().waitFor();
+  assert.deepEqual([await alerts.count(), await dimmed.count()], [1, 1]);
+  isDown = true;
+  await page.clock.runFor(61_000);
+  await all();
+  assert.ok(await alerts.getByText("The service cannot be reached").isVisible());
+  assert.equal(await alerts.count(), 1);
+  assert.ok(await alerts.getByText("the figures below are those of before").isVisible());
+  assert.equal(await page.locator("main .card:not(.problem)").count(), cards);
+  assert.deepEqual(await findings(page), []);
+  [isDown, isRunsDown] = [false, false];
+  await page.getByRole("button", { name: "Try again" }).click();
+  await alerts.waitFor({ state: "detached" });
+  await dimmed.first().waitFor({ state: "detached" });
+  await page.context().setOffline(true);
+  await page.getByText("You are offline").waitFor();
+  await page.clock.runFor(61_000);
+  await all();
+  assert.equal(await alerts.count(), 1);
+  // What is behind a dialog does not count.
+  await page
+    .getByRole("button", { name: /^Revision/ })
+    .first()
+    .click();
+  await page.getByRole("dialog").getByText("You are offline").waitFor();
+  await page.getByRole("button", { name: "Close" }).click();
+  // A page that was not opened before has no figures yet.
+  await page.getByRole("navigation", { name: "Places" }).getByRole("link", { name: "Bill" }).click();
+  await page.getByRole("heading", { name: "Bill" }).first().waitFor();
+  assert.equal(await alerts.count(), 1);
+  await page.context().setOffline(false);
+  await alerts.waitFor({ state: "detached" });
+  await leave(found);
+});
+
 test("first run: metrics that are refused hold up the costs, and nothing before them", async () => {
   const [days, error] = [35, "HTTP 401: bad password"];
   const sources = { bill: { days }, inventory: { days }, metrics: { days: 0, error } };

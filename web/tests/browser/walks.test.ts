@@ -75,7 +75,7 @@ const PERSONS: Record<string, Person> = {
       },
       {
         name: "why",
-        press: (page) => page.getByRole("link", { name: "Kafka CKUs of lkc-0" }).click(),
+        press: (page) => page.getByRole("link", { name: "Kafka CKUs of prod-dedicated-0" }).click(),
         there: (page) => page.getByRole("dialog", { name: "Why this amount?" }).getByText(/has its part of/),
       },
       {

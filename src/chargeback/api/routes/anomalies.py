@@ -22,7 +22,7 @@ from chargeback.api.tenant_requests import Change, Facts, FactsRequest
 from chargeback.model.anomalies import Floors
 from chargeback.reports.anomalies import AnomaliesAnswer, AnomaliesRequest, MarkItem, Remembered, anomalies
 from chargeback.reports.answers import PageOf
-from chargeback.reports.names import names_of_identities
+from chargeback.reports.names import names_of_ids
 from chargeback.reports.reconciliation import states_seen
 from chargeback.store.control.anomalies import (
     MarkedDays,
@@ -140,9 +140,9 @@ def show_anomalies(request: Facts, params: Annotated[AnomaliesQuery, Query()]) -
         last = read_revisions(connection).last_calculated
     period = params.chosen_period(tenant.lookback_days, last)
 
-    def _named(identities: Collection[str]) -> Mapping[str, str]:
+    def _named(column: str, ids: Collection[str]) -> Mapping[str, str]:
         with request.reading() as connection:
-            return names_of_identities(connection, identities)
+            return names_of_ids(connection, column, ids)
 
     floors = Floors(params.min_amount, params.min_percent / 100)
     query = AnomaliesRequest(

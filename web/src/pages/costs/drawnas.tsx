@@ -1,9 +1,12 @@
+import { useMutation } from "@tanstack/react-query";
 import type { RefObject } from "react";
 import { useHere } from "../../app/router";
 import type { Band } from "../../charts/areas";
+import { copyPicture } from "../../charts/copying";
 import { range } from "../../format/days";
 import { Icon } from "../../ui/icons";
 import { Popover } from "../../ui/popover";
+import { Refusal } from "../../ui/refusal";
 import { type Drawing, drawn } from "../../url/drawing";
 import type { Dates } from "../../url/period";
 import { say } from "../../words/say";
@@ -34,7 +37,6 @@ export function DrawnAs({ drawing, bands, days, frame }: Props) {
   const copy = async () => {
     const chart = frame.current?.querySelector("svg");
     if (!chart) return;
-    const { copyPicture } = await import("../../charts/copying");
     const legend = [...bands].reverse().map(({ name, colour }) => ({ name, colour }));
     const title = say("Costs, {days}", { days: range(days.start, days.end) });
     await copyPicture(chart, { title, legend }, `costs-${days.start}-${days.end}.png`);
@@ -70,19 +72,33 @@ export function DrawnAs({ drawing, bands, days, frame }: Props) {
             {frame.current && (
               <>
                 <hr />
-                <ul>
-                  <li>
-                    <button type="button" onClick={() => copy().then(close)}>
-                      <Icon name="link" />
-                      {say("Copy as picture")}
-                    </button>
-                  </li>
-                </ul>
+                <CopyButton copy={copy} onCopied={close} />
               </>
             )}
           </>
         );
       }}
     </Popover>
+  );
+}
+
+function CopyButton({ copy, onCopied }: { copy: () => Promise<void>; onCopied: () => void }) {
+  const attempt = useMutation({ mutationFn: copy });
+  return (
+    <>
+      <ul>
+        <li>
+          <button
+            type="button"
+            disabled={attempt.isPending}
+            onClick={() => attempt.mutate(undefined, { onSuccess: onCopied })}
+          >
+            <Icon name="link" />
+            {say("Copy as picture")}
+          </button>
+        </li>
+      </ul>
+      <Refusal of={attempt} />
+    </>
   );
 }

@@ -5,6 +5,7 @@ import { useOf } from "../../api/questions";
 import type { Sink } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { grouped } from "../../format/formats";
+import { eventKind, sinkType } from "../../format/sinks";
 import { Card } from "../../ui/card";
 import { Refusal } from "../../ui/refusal";
 import { Answered } from "../../ui/states";
@@ -37,9 +38,9 @@ export function Sinks() {
               {items.map((each) => (
                 <tr key={each.name}>
                   <th scope="row">
-                    {each.name} <span className="quiet small">{each.type}</span>
+                    {each.name} <span className="quiet small">{sinkType(each.type)}</span>
                   </th>
-                  <td className="wordy">{each.kinds?.join(", ") ?? say("everything")}</td>
+                  <td className="wordy">{each.kinds?.map(eventKind).join(", ") ?? say("everything")}</td>
                   <td className="end num">{grouped(each.delivered)}</td>
                   <td className="end num">{grouped(each.pending)}</td>
                   <td className="end num">{grouped(each.dead)}</td>
