@@ -95,6 +95,7 @@ test("costs, their chart, the bill and a statement are written as they were chos
   await page.getByRole("dialog").locator(".steps > li").first().waitFor();
   assert.deepEqual(await english(page), []);
   await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "hidden" });
   await found.go(PAGES.days ?? "");
   await page
     .getByRole("button", { name: /^Revision/ })
