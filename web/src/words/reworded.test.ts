@@ -91,7 +91,12 @@ test("sentences are in the reader's words and formats", async () => {
 
 test("what the service does not say stays as it is", async () => {
   const reworded = await readBy({ language: "de" });
-  for (const text of ["", "HTTP 503: upstream connect error. Try 1.5 later.", "KeyError: 'a'"])
+  for (const text of [
+    "",
+    "HTTP 503: upstream connect error. Try 1.5 later.",
+    "KeyError: 'a'",
+    "bad key, and no other; none",
+  ])
     expect(reworded(text)).toBe(text);
 });
 

@@ -25,6 +25,9 @@ const KINDS: Readonly<Record<string, string>> = {
   time: String.raw`\d{2}:\d{2}`,
 };
 
+/** What is joined by a semicolon or `and`: only of parts that are known, since any text may have these. */
+const JOINED = new Set(["reason", "more"]);
+
 /** A sentence of the service: how it is recognised, and what it is called in the reader's language. */
 interface Shape {
   pattern: RegExp;
@@ -70,10 +73,11 @@ function byShape(text: string): string | null {
     .map(([shape]) => shape);
   for (const { pattern, needs, text: called } of known) {
     const match = text.includes(needs) && pattern.exec(text);
-    if (match) {
-      const values = Object.entries(match.groups ?? {}).map(([name, value]) => [name, valued(value)] as const);
-      return filled(isUpper(text) ? capital(called) : called, Object.fromEntries(values));
-    }
+    if (!match) continue;
+    const groups = Object.entries(match.groups ?? {});
+    if (groups.some(([name, value]) => JOINED.has(name) && translated(value) === null)) continue;
+    const values = groups.map(([name, value]) => [name, valued(value)] as const);
+    return filled(isUpper(text) ? capital(called) : called, Object.fromEntries(values));
   }
   return null;
 }
