@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.contract.records import Client, Everything, key_of, topic_key_of
-from tests.page.test_web import NODE, WEB
+from tests.page.test_web import node
 from tests.support.clock import TODAY
 
 pytestmark = [pytest.mark.extensive, pytest.mark.usefixtures("process")]
@@ -38,10 +37,7 @@ def sentences_in(value: Any) -> Iterator[str]:
 
 def in_german(sentences: list[str]) -> list[str | None]:
     """Return what the page says, None for a sentence that it does not know."""
-    done = subprocess.run(
-        [NODE, "tests/reworded.ts"], cwd=WEB, input=json.dumps(sentences), capture_output=True, text=True, check=True
-    )
-    found: list[str | None] = json.loads(done.stdout)
+    found: list[str | None] = json.loads(node("tests/reworded.ts", sent=json.dumps(sentences)))
     return found
 
 

@@ -34,13 +34,15 @@ WALKS = pytest.param("walks", marks=pytest.mark.drill)
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser"))), None)
 
 
-def node(*words: str, **environment: str) -> None:
-    """Run Node in the page's folder; what it says is shown when it fails."""
+def node(*words: str, sent: str | None = None, **environment: str) -> str:
+    """Run Node in the page's folder with the input ``sent``, and return its output, which is shown if it fails."""
     assert (WEB / "node_modules" / ".all").exists(), "`make test` installs what the page's tests need"
+    env, limit = os.environ | environment, 580
     done = subprocess.run(
-        [NODE, *words], cwd=WEB, env=os.environ | environment, capture_output=True, text=True, timeout=580, check=False
+        [NODE, *words], cwd=WEB, env=env, input=sent, capture_output=True, text=True, timeout=limit, check=False
     )
     assert done.returncode == 0, done.stdout[-12000:] + done.stderr[-4000:]
+    return done.stdout
 
 
 def test_the_laws_of_the_page_hold() -> None:

@@ -110,14 +110,13 @@ const capital = (text: string) => text.replace(/^\p{Ll}/u, (letter) => letter.to
 /** A value of a sentence: a number, a day, or words that may be a part of one. */
 function valued(value: string): string | number {
   if (/^\d[\d,]*$/.test(value)) return Number(value.replaceAll(",", ""));
-  return new RegExp(`^(?:${NUMBER}( [A-Z]{3}| ?%)?|${DAY})$`).test(value) || monthOf(value)
-    ? formatted(value)
-    : (translated(value) ?? value);
+  return VALUE.test(value) ? formatted(value) : (translated(value) ?? value);
 }
 
 const MONTH = new Intl.DateTimeFormat("en", { month: "long", timeZone: "UTC" });
 const MONTHS = Array.from({ length: 12 }, (_, month) => MONTH.format(Date.UTC(2000, month)));
-const ENGLISH_DAY = /(?<![\w-])(?:(\d{1,2}) )?([A-Z][a-z]+) (\d{4})(?![\w-])/g;
+const VALUE = new RegExp(`^(?:${NUMBER}(?: [A-Z]{3}| ?%)?|${DAY}|(?:${MONTHS.join("|")}) \\d{4})$`);
+const ENGLISH_DAY = new RegExp(`(?<![\\w-])(?:(\\d{1,2}) )?(${MONTHS.join("|")}) (\\d{4})(?![\\w-])`, "g");
 const ISO_DAY = /(?<![\w-])\d{4}-\d{2}-\d{2}(?![\w-])/g;
 /** A number that stands alone: not a part of a name, of a version, or of an address. */
 const ALONE = /(?<![\w.,:/-])[+-]?\d{1,3}(?:,\d{3})*(?:\.\d+)?(?![\w:/-]|[.,]\d)/g;
@@ -127,18 +126,12 @@ function formatted(text: string): string {
   const isUsual = language === "en" && formats.dates === "14 November 2026";
   const dated = isUsual
     ? text
-    : text
-        .replace(ENGLISH_DAY, (whole, day, name, year) => dayOf(day, name, year) ?? whole)
-        .replace(ISO_DAY, (day) => full(day));
+    : text.replace(ENGLISH_DAY, (_, day, name, year) => dayOf(day, name, year)).replace(ISO_DAY, (day) => full(day));
   if (formats.numbers === "1,234.56") return dated;
   return dated.replace(ALONE, (number) => grouped(number.replaceAll(",", "")));
 }
 
-function dayOf(day: string | undefined, name: string, year: string): string | null {
-  const number = MONTHS.indexOf(name) + 1;
-  if (number === 0) return null;
-  const iso = `${year}-${String(number).padStart(2, "0")}-${(day ?? "1").padStart(2, "0")}`;
+function dayOf(day: string | undefined, name: string, year: string): string {
+  const iso = `${year}-${String(MONTHS.indexOf(name) + 1).padStart(2, "0")}-${(day ?? "1").padStart(2, "0")}`;
   return day === undefined ? month(iso) : full(iso);
 }
-
-const monthOf = (text: string) => MONTHS.includes(text.replace(/ \d{4}$/, "")) && /\d{4}$/.test(text);

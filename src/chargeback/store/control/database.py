@@ -478,6 +478,7 @@ class ImmutableSqliteFile:
         return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
 
 
+@cache
 def newest_revision() -> str:
     """Return the revision of this code's schema."""
     return max(_known_revisions())

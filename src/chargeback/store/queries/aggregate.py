@@ -21,6 +21,9 @@ from chargeback.store.queries.sql_format import decimal_text, exact_texts, json_
 
 MAX_BUCKETS: Final = 10_000
 
+#: The sums that an amount is made of, by its name: the first less the others.
+_Amounts = Mapping[str, tuple[str, ...]]
+
 
 @dataclass(frozen=True)
 class Grouping:
@@ -71,17 +74,16 @@ def aggregate(
     summed = tuple(dict.fromkeys([*dataset.shown_sums, *(name for names in amounts.values() for name in names)]))
     by = (ByTime(grouping.unit, grouping.zone), *keys_of(dataset, grouping.by))
     question = Sums(dataset, selection, by, (*summed, ROW_COUNT, DISTINCT_ROWS), grouping.rates)
-    relation = sums(question)
-    if relation.days is None:
+    asked = sums(question)
+    if asked.days is None:
         return Aggregate.of_nothing(amounts)
-    when = bucket(grouping.unit, grouping.zone, relation.days)
-    found = relation.newest(MAX_BUCKETS)
+    when = bucket(grouping.unit, grouping.zone, asked.days)
+    found = asked.newest(MAX_BUCKETS)
     whole = found if found.is_whole else sums(replace(question, by=_categories(by)))
     texts = _texts(found, when, grouping.by, amounts) if found.are_few else "NULL"
     shown = ["count(*)", f"sum({DISTINCT_ROWS})::BIGINT", texts, *(whole.total(*each) for each in amounts.values())]
-    ((buckets, total_rows, rendered, *totals),) = whole.rows(
-        f"SELECT {', '.join(shown)} FROM {_with_texts(whole, amounts)}"
-    )
+    relation = _with_texts(found, amounts) if found.are_few else "sums"
+    ((buckets, total_rows, rendered, *totals),) = whole.rows(f"SELECT {', '.join(shown)} FROM {relation}")
     if not total_rows:
         return Aggregate.of_nothing(amounts)
     truncated = buckets > MAX_BUCKETS or not found.is_whole
@@ -102,7 +104,7 @@ def _categories(by: Sequence[Key]) -> tuple[Key, ...]:
     return tuple(key for key in by if isinstance(key, ByCategory))
 
 
-def shown_amounts(dataset: Dataset, grouping: Grouping) -> Mapping[str, tuple[str, ...]]:
+def shown_amounts(dataset: Dataset, grouping: Grouping) -> _Amounts:
     """Return what is shown of the sums, by name: the first of some sums less the others; by category also what its
     values were assigned, and what they reallocated."""
     if any(name.startswith(CATEGORY_PREFIX) for name in grouping.by):
@@ -128,9 +130,6 @@ def _newest_buckets(found: SumRelation, when: TimeBucket) -> str:
 
 def _time(value: object) -> str:
     return f"DATE '{value}'" if isinstance(value, date) else str(value)
-
-
-_Amounts = Mapping[str, tuple[str, ...]]
 
 
 def _with_texts(found: SumRelation, amounts: _Amounts, relation: str = "sums") -> str:
