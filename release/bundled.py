@@ -12,8 +12,9 @@ def bundled(lock: Path) -> list[dict[str, Any]]:
     """Return the packages that the build of the browser page installs, as parts: what is bundled is among them."""
     found = []
     for place, package in json.loads(lock.read_text(encoding="utf-8"))["packages"].items():
-        name = place.rpartition("node_modules/")[2]
-        if name and not package.get("dev") and not package.get("optional"):
+        installed_as = place.rpartition("node_modules/")[2]
+        if installed_as and not package.get("dev") and not package.get("optional"):
+            name = package.get("name", installed_as)
             method, _, digest = package["integrity"].partition("-")
             purl = f"pkg:npm/{name.replace('@', '%40')}@{package['version']}"
             found.append(

@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
-import react from "@vitejs/plugin-react";
 import { defineConfig, type Plugin, type Rolldown } from "vite";
 
 const STATIC = "../src/chargeback/page/static";
@@ -37,7 +36,7 @@ function asksFirst(): Plugin {
           '<script type="module" async fetchpriority="high" crossorigin src',
         ),
         tags: Object.values(bundle ?? {})
-          .filter((each) => each.type === "chunk" && ["page", "rolldown-runtime"].includes(each.name))
+          .filter((each) => each.type === "chunk" && each.name === "page")
           .map(({ fileName }) => ({
             tag: "link",
             injectTo: "head",
@@ -64,7 +63,7 @@ function neededBy(root: string): (id: string, context: Rolldown.ChunkingContext)
 
 export default defineConfig({
   base: "./",
-  plugins: [react(), asksFirst(), precompressed()],
+  plugins: [asksFirst(), precompressed()],
   build: {
     rolldownOptions: {
       output: {

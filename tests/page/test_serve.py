@@ -163,12 +163,12 @@ def test_the_built_page_loads_only_its_own_files() -> None:
     assert {name.removeprefix("assets/") for name in loaded if name} <= {*files.assets, *files.files}
     first = [name.removeprefix("assets/") for name in loaded if name.startswith("assets/")]
     typeface = [name for name in files.assets if re.fullmatch(r"inter-[^-]+\.woff2", name)]
-    assert (len(first), len(typeface)) == (4, 1)
+    assert (len(first), len(typeface)) == (3, 1)
     sent = [files.assets[name].contents for name in first + typeface]
-    assert sum(len(each.get("br", each["identity"])) for each in sent) < 145_000
+    assert sum(len(each.get("br", each["identity"])) for each in sent) < 95_000
     for name, asset in (files.assets | files.files).items():
         hosts = set(re.findall(rb"https?://([a-z0-9.-]+)", asset.contents["identity"]))
-        assert hosts <= {b"www.w3.org", b"react.dev"}, name  # names of XML, and an address in an error's text
+        assert hosts <= {b"www.w3.org"}, name  # names of XML
 
 
 @pytest.mark.parametrize(

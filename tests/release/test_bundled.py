@@ -14,12 +14,13 @@ def test_every_bundled_package_is_a_part() -> None:
     """What the page is made of is listed with version, licence and digest; tools of development are not."""
     parts = {part["name"]: part for part in bundled(WEB / "package-lock.json")}
     manifest = json.loads((WEB / "package.json").read_text(encoding="utf-8"))
-    assert manifest["dependencies"].keys() <= parts.keys()
+    aliases = {"react": "@preact/compat"}
+    assert {aliases.get(name, name) for name in manifest["dependencies"]} <= parts.keys()
     assert not {"playwright-core", "typescript", "vitest"} & parts.keys()
-    react = parts["react"]
-    assert react["purl"] == f"pkg:npm/react@{manifest['dependencies']['react']}"
-    assert react["licenses"] == [{"license": {"id": "MIT"}}]
-    assert [len(each["content"]) for each in react["hashes"]] == [128]
+    preact = parts["preact"]
+    assert preact["purl"] == f"pkg:npm/preact@{manifest['dependencies']['preact']}"
+    assert preact["licenses"] == [{"license": {"id": "MIT"}}]
+    assert [len(each["content"]) for each in preact["hashes"]] == [128]
 
 
 def test_names_with_a_scope_are_written_as_package_urls_want_them() -> None:

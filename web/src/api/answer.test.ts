@@ -1,16 +1,14 @@
 import { onlineManager, QueryClientProvider } from "@tanstack/react-query";
-import { act, createElement } from "react";
-import { createRoot, type Root } from "react-dom/client";
+import { createElement, render } from "preact/compat";
+import { act } from "preact/test-utils";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Answered } from "../ui/states";
 import { type Answer, createQueries, missing, present, useAnswer } from "./answer";
 import { Problem } from "./problems";
 
-Object.assign(globalThis, { IS_REACT_ACT_ENVIRONMENT: true });
-
 /** A service that answers when it is told to. */
 const waiting = new Map<string, { answer: (text: string) => void; fail: (problem: Problem) => void }>();
-let [seen, root, box]: [Answer<string, string> | null, Root | null, HTMLElement] = [null, null, document.body];
+let [seen, box]: [Answer<string, string> | null, HTMLElement] = [null, document.body];
 
 function Probe({ asked }: { asked: string }) {
   const answer = useAnswer({
@@ -19,18 +17,19 @@ function Probe({ asked }: { asked: string }) {
     ask: () => new Promise<string>((answer, fail) => waiting.set(asked, { answer, fail })),
   });
   seen = answer;
-  return createElement(Answered<string, string>, {
+  return Answered<string, string>({
     answer,
-    skeleton: createElement("i"),
-    // biome-ignore lint/correctness/noChildrenProp: a function, which createElement takes as a property alone
+    skeleton: createElement("i", null),
     children: (data, of) => `${of}: ${data}`,
   });
 }
 
 const client = createQueries();
 const ask = (asked: string) =>
-  act(async () => root?.render(createElement(QueryClientProvider, { client }, createElement(Probe, { asked }))));
-const pause = () => new Promise((done) => setTimeout(done, 10));
+  act(async () => {
+    render(createElement(QueryClientProvider, { client }, createElement(Probe, { asked })), box);
+  });
+const pause = () => new Promise<void>((done) => setTimeout(done, 10));
 /** What the service does, and what comes of it, however long that takes. */
 const told = async (what: () => void) => {
   const before = seen;
@@ -43,11 +42,10 @@ const drawn = () => box.querySelector(".main-part")?.textContent;
 
 beforeEach(() => {
   box = document.createElement("div");
-  root = createRoot(box);
 });
 
 afterEach(async () => {
-  await act(async () => root?.unmount());
+  await act(() => void render(null, box));
   onlineManager.setOnline(true);
   client.clear();
   waiting.clear();

@@ -1,5 +1,5 @@
 import { QueryClientProvider } from "@tanstack/react-query";
-import { type ComponentType, Suspense } from "react";
+import { type ComponentType, Suspense } from "preact/compat";
 import { createQueries, missing, present } from "../api/answer";
 import { useAccess } from "../api/me";
 import { useTenant, useTenants } from "../api/questions";

@@ -1,4 +1,4 @@
-import { type FormEvent, useId, useState } from "react";
+import { type FormEvent, useId, useState } from "preact/compat";
 import { CHOICES, choose, type Formats, formats } from "../format/formats";
 import { Icon } from "../ui/icons";
 import { Popover } from "../ui/popover";

@@ -1,5 +1,5 @@
 import { notifyManager, type Query, useQueryClient } from "@tanstack/react-query";
-import { type ReactNode, useCallback, useSyncExternalStore } from "react";
+import { type ReactNode, useCallback, useSyncExternalStore } from "preact/compat";
 import { Unreachable } from "../api/problems";
 import { useIsOnline } from "../ui/part";
 import { Failure, IsSaidAbove, Offline } from "../ui/states";

@@ -1,4 +1,4 @@
-import { Component, type ReactNode } from "react";
+import { Component, type ReactNode } from "preact/compat";
 import { isPartMissing } from "../api/problems";
 import { Failure } from "../ui/states";
 
@@ -6,7 +6,7 @@ import { Failure } from "../ui/states";
 export class Boundary extends Component<{ children: ReactNode }, { error: unknown }> {
   override state: { error: unknown } = { error: null };
 
-  static getDerivedStateFromError(error: unknown) {
+  static override getDerivedStateFromError(error: unknown) {
     return { error };
   }
 

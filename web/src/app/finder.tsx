@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useState } from "preact/compat";
 import { missing, present } from "../api/answer";
 import { useAccess } from "../api/me";
 import { useSearch, useTenant, useViews } from "../api/questions";

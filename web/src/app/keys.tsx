@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "react";
+import { useEffect, useRef } from "preact/compat";
 import { useAccess } from "../api/me";
 import { shifted } from "../url/period";
 import { MAIN, toggleTable } from "../url/tables";

@@ -1,4 +1,4 @@
-import { createContext, type ReactNode, useContext, useEffect, useMemo, useSyncExternalStore } from "react";
+import { createContext, type ReactNode, useContext, useEffect, useMemo, useSyncExternalStore } from "preact/compat";
 import { href, type Place, ROOT, readPlace } from "../url/link";
 import { mistakesOf } from "../url/mistakes";
 import { readView, type View } from "../url/view";

@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useEffect, useRef } from "react";
+import { useEffect, useRef } from "preact/compat";
 import { present } from "../api/answer";
 import { send } from "../api/client";
 import { useAccess } from "../api/me";

@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "preact/compat";
 import { present } from "../api/answer";
 import { useAccess } from "../api/me";
 import { useHealth, useTenant, useTenants } from "../api/questions";

@@ -1,4 +1,4 @@
-import { type FormEvent, useEffect } from "react";
+import { type FormEvent, useEffect } from "preact/compat";
 import { missing, present } from "../api/answer";
 import { useMe, userOf } from "../api/me";
 import { useTenants } from "../api/questions";

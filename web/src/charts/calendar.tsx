@@ -1,4 +1,4 @@
-import { memo, useRef } from "react";
+import { memo, useRef } from "preact/compat";
 import type { DayState } from "../api/shapes";
 import { type Day, weekday } from "../calendar/days";
 import { month, spoken } from "../format/days";

@@ -59,7 +59,7 @@ function Box({ node, place }: { node: Node; place: Placed | undefined }) {
     </g>
   );
   return node.href ? (
-    <a href={node.href} tabIndex={-1}>
+    <a href={node.href} tabindex={-1}>
       {body}
     </a>
   ) : (

@@ -1,4 +1,4 @@
-import type { ReactNode } from "react";
+import type { ReactNode } from "preact/compat";
 import { exact, signed } from "../format/money";
 import { pixels, type Units } from "../money/money";
 

@@ -1,4 +1,4 @@
-import { createContext, type ReactNode, useContext, useState } from "react";
+import { createContext, type ReactNode, useContext, useState } from "preact/compat";
 import type { Dates } from "../url/period";
 
 type Pointed = [days: Dates | null, point: (days: Dates | null) => void];

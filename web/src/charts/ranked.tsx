@@ -1,3 +1,4 @@
+import type { ReactNode } from "preact/compat";
 import { pixels, ratio, type Units } from "../money/money";
 import { Amount, Delta, share } from "../ui/card";
 import { Icon } from "../ui/icons";
@@ -63,7 +64,7 @@ export function RankedList({ items, whole, currency, swatches = false, comparabl
   );
 }
 
-function Line({ item, onPoint, children }: { item: Ranked; onPoint: Props["onPoint"]; children: React.ReactNode }) {
+function Line({ item, onPoint, children }: { item: Ranked; onPoint: Props["onPoint"]; children: ReactNode }) {
   if (!item.href) return <div className="row others">{children}</div>;
   return (
     <a

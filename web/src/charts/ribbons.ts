@@ -1,4 +1,4 @@
-import type { ReactNode } from "react";
+import type { ReactNode } from "preact/compat";
 import { at, pixels, type Units } from "../money/money";
 
 export interface Node {

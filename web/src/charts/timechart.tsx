@@ -1,4 +1,4 @@
-import { type PointerEvent, useId, useMemo, useState } from "react";
+import { type PointerEvent, type ReactNode, useId, useMemo, useState } from "preact/compat";
 import { brief } from "../format/days";
 import { percent, short } from "../format/money";
 import { at } from "../money/money";
@@ -31,7 +31,7 @@ interface Props {
   lit: string | null;
   /** What a reader hears of one place. */
   describe: (index: number) => string;
-  tip: (index: number) => React.ReactNode;
+  tip: (index: number) => ReactNode;
   onZoom: (first: number, last: number) => void;
 }
 
@@ -135,8 +135,8 @@ export function TimeChart({ places, plot, marked, currency, lit, describe, tip, 
           max={last}
           value={place ?? last}
           aria-valuetext={describe(place ?? last)}
-          onChange={(event) => point(at(places, Number(event.target.value)))}
-          onFocus={(event) => event.target.matches(":focus-visible") && point(at(places, place ?? last))}
+          onChange={(event) => point(at(places, Number(event.currentTarget.value)))}
+          onFocus={(event) => event.currentTarget.matches(":focus-visible") && point(at(places, place ?? last))}
           onBlur={() => point(null)}
           onKeyDown={(event) => event.key === "Enter" && place !== null && onZoom(place, place)}
         />

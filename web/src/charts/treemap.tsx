@@ -1,5 +1,5 @@
 import { hierarchy, treemap, treemapSquarify } from "d3-hierarchy";
-import { useMemo } from "react";
+import { useMemo } from "preact/compat";
 import { money, percent } from "../format/money";
 import { pixels, ratio, sum, type Units } from "../money/money";
 import { type Direction, useRoving } from "../ui/roving";

@@ -1,4 +1,4 @@
-import { type RefObject, useEffect, useRef, useState } from "react";
+import { type RefObject, useEffect, useRef, useState } from "preact/compat";
 
 /** The width and height of an element, in pixels, as they change; nothing until they are known. */
 export function useSize<T extends HTMLElement>(): [RefObject<T | null>, number, number] {

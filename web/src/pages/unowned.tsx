@@ -1,4 +1,4 @@
-import type { ReactNode } from "react";
+import type { ReactNode } from "preact/compat";
 import { present } from "../api/answer";
 import { useAccess } from "../api/me";
 import { useCosts, useTenant } from "../api/questions";

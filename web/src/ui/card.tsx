@@ -1,4 +1,4 @@
-import { type ReactNode, useId } from "react";
+import { type ReactNode, useId } from "preact/compat";
 import { useAccess } from "../api/me";
 import { useHere } from "../app/router";
 import type { Term } from "../format/glossary";

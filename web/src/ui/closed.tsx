@@ -1,4 +1,4 @@
-import { type KeyboardEvent, useId, useState } from "react";
+import { useId, useState } from "preact/compat";
 import type { Moved, Reaching } from "../api/problems";
 import { full, month } from "../format/days";
 import { dimension, label } from "../format/names";
@@ -28,7 +28,7 @@ export function ReachesClosed({ of, onBegin, onRestate, isPending }: Props) {
     restate();
   };
   return (
-    <section className="stack" aria-labelledby={title} onChange={(event) => event.stopPropagation()}>
+    <section className="stack" aria-labelledby={title} onInput={(event) => event.stopPropagation()}>
       <p className="banner bad" role="alert" id={title}>
         <b>
           {of.moved.length > 0
@@ -62,7 +62,7 @@ export function ReachesClosed({ of, onBegin, onRestate, isPending }: Props) {
             autoComplete="off"
             value={reason}
             onKeyDown={onKeyDown}
-            onChange={(event) => setReason(event.target.value)}
+            onChange={(event) => setReason(event.currentTarget.value)}
           />
         </label>
         <button type="button" className="button" disabled={isPending || !reason.trim()} onClick={restate}>

@@ -1,4 +1,4 @@
-import { Fragment } from "react";
+import { Fragment } from "preact/compat";
 import { signs } from "../format/formats";
 
 /** A long number, which may go on in the next line behind each of its thousands. */

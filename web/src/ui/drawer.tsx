@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect, useId, useRef } from "react";
+import { type ReactNode, useEffect, useId, useRef } from "preact/compat";
 import { say } from "../words/say";
 import { Icon } from "./icons";
 import { IsSaidAbove } from "./states";
@@ -28,7 +28,7 @@ export function Drawer({ title, kind = "drawer", onClose, children }: Props) {
       className={kind}
       aria-labelledby={id}
       onClose={onClose}
-      onClick={(event) => event.target === dialog.current && dialog.current.close()}
+      onClick={(event) => event.target === event.currentTarget && event.currentTarget.close()}
     >
       {kind === "finder" ? (
         <h2 id={id} className="sr">

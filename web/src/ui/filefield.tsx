@@ -11,7 +11,7 @@ export function FileField({ onText }: { onText: (text: string | null) => void })
         type="file"
         accept=".csv,text/csv"
         required
-        onChange={(event) => void take(event.target.files?.[0])}
+        onChange={(event) => void take(event.currentTarget.files?.[0])}
       />
     </label>
   );

@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useState } from "preact/compat";
 import { missing, present, useAnswers } from "../api/answer";
 import { useRegisters } from "../api/categories";
 import { entityOf } from "../api/entities";

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "react";
+import { useEffect, useState } from "preact/compat";
 
 /** A value as it was when it stopped changing. */
 export function useLater<T>(value: T, milliseconds: number): T {

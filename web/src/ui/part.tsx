@@ -1,5 +1,5 @@
 import { onlineManager } from "@tanstack/react-query";
-import { type ComponentType, lazy, type ReactNode, useSyncExternalStore } from "react";
+import { type ComponentType, lazy, type ReactNode, useSyncExternalStore } from "preact/compat";
 import { Loading } from "./states";
 
 /** A part of the page whose code is loaded when it is first shown. What could not be loaded for want of a network is

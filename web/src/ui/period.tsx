@@ -1,4 +1,4 @@
-import { type FormEvent, useId } from "react";
+import { type FormEvent, useId } from "preact/compat";
 import { go, useHere } from "../app/router";
 import { isDay } from "../calendar/days";
 import { brief, range } from "../format/days";

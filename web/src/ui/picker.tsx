@@ -1,4 +1,4 @@
-import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
+import { type ReactNode, useEffect, useId, useRef, useState } from "preact/compat";
 
 export interface Choice {
   key: string;
@@ -51,12 +51,12 @@ export function Picker<C extends Choice>({ label, placeholder, choices, text, on
         aria-autocomplete="list"
         aria-activedescendant={choices.length ? `${id}-${at}` : undefined}
         autoComplete="off"
-        spellCheck={false}
+        spellcheck={false}
         placeholder={placeholder}
         value={text}
         onChange={(event) => {
           setWalked(0);
-          onText(event.target.value);
+          onText(event.currentTarget.value);
         }}
         onKeyDown={onKey}
       />

@@ -1,4 +1,4 @@
-import { type ReactNode, useId, useRef, useState } from "react";
+import { type ReactNode, useId, useRef, useState } from "preact/compat";
 import { Icon, type IconName } from "./icons";
 
 interface Props {

@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { useState } from "preact/compat";
 import { restating, remove as send } from "../api/client";
 import { asProblem } from "../api/problems";
 import { say } from "../words/say";

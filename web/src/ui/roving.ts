@@ -1,4 +1,4 @@
-import { type KeyboardEvent, type RefObject, useState } from "react";
+import { type RefObject, useState } from "preact/compat";
 
 export type Direction = "left" | "right" | "up" | "down" | "first" | "last";
 

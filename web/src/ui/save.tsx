@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import type { FormEvent } from "react";
+import type { FormEvent } from "preact/compat";
 import { address } from "../api/address";
 import { send } from "../api/client";
 import { asProblem } from "../api/problems";

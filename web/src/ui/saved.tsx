@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "react";
+import { useEffect, useRef } from "preact/compat";
 import { asProblem } from "../api/problems";
 import { say } from "../words/say";
 import { ReachesClosed } from "./closed";

@@ -1,4 +1,4 @@
-import type { CSSProperties, ReactNode, Ref } from "react";
+import type { CSSProperties, ReactNode, Ref } from "preact/compat";
 
 interface Props {
   label: string;
@@ -12,7 +12,7 @@ interface Props {
 export function Scroller({ label, className = "", style, ref, children }: Props) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: without a focus, keys could not scroll it
-    <section className={`scroller ${className}`} style={style} ref={ref} tabIndex={0} aria-label={label}>
+    <section className={`scroller ${className}`} style={style} ref={ref ?? null} tabIndex={0} aria-label={label}>
       {children}
     </section>
   );

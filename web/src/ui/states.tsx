@@ -1,4 +1,4 @@
-import { type CSSProperties, createContext, type ReactNode, useContext } from "react";
+import { type CSSProperties, createContext, type ReactNode, useContext } from "preact/compat";
 import type { Answer, Unknown } from "../api/answer";
 import { asProblem, Unreachable } from "../api/problems";
 import { say } from "../words/say";

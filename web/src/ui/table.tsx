@@ -1,4 +1,4 @@
-import type { ReactNode } from "react";
+import type { ReactNode } from "preact/compat";
 import { Scroller } from "./scroller";
 
 /** The head of a column; figures stand at its end. */

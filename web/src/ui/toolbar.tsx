@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect, useState } from "react";
+import { type ReactNode, useEffect, useState } from "preact/compat";
 import { present } from "../api/answer";
 import { useAccess } from "../api/me";
 import { useTenant } from "../api/questions";

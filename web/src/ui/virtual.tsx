@@ -1,5 +1,5 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { type ReactNode, useCallback, useEffect, useRef, useState } from "react";
+import { type ReactNode, useCallback, useEffect, useRef, useState } from "preact/compat";
 import { type Kept, useAnswer, useAnswers } from "../api/answer";
 import type { Page } from "../api/shapes";
 import { Scroller } from "./scroller";

@@ -1,4 +1,4 @@
-import { createElement, Fragment, type ReactNode } from "react";
+import { createElement, Fragment, type ReactNode } from "preact/compat";
 import { grouped } from "../format/formats.ts";
 import { catalogue } from "./catalogue.ts";
 
@@ -20,7 +20,7 @@ const NOTE = / \[[^\]]*\]$/;
  * @param text What it says in English, by which it is found in the catalogue. `{name}` is replaced by a value, numbers as
  *   the reader's formats have them, and `{n|day|days}` by the first word if `n` is one, and else by the second. A note in
  *   brackets at the end is for translators, and not shown.
- * @returns A text; if one of the values is an element, what React draws.
+ * @returns A text; if one of the values is an element, what Preact draws.
  */
 export function say<Text extends string>(text: Text, ...values: Arguments<Text, string | number>): string;
 export function say<Text extends string>(text: Text, ...values: Arguments<Text, ReactNode>): ReactNode;

@@ -1,4 +1,4 @@
-import type { ReactNode } from "react";
+import type { ReactNode } from "preact/compat";
 import type { Tenant } from "../../api/shapes";
 import { useHere } from "../../app/router";
 import { lastOfMonth } from "../../calendar/days";

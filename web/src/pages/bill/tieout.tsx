@@ -1,5 +1,5 @@
 /** What was charged beside what the provider billed. */
-import type { ReactNode } from "react";
+import type { ReactNode } from "preact/compat";
 import { useReconciliation } from "../../api/questions";
 import type { StatementTie, Tenant } from "../../api/shapes";
 import { useHere } from "../../app/router";

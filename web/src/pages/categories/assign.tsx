@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useMemo, useState } from "react";
+import { type FormEvent, useMemo, useState } from "preact/compat";
 import { askAgain, missing } from "../../api/answer";
 import { type Because, documentOf, readCategory, saveCategory, useCategory, useDryRun } from "../../api/categories";
 import type { Versioned } from "../../api/client";
@@ -92,7 +92,7 @@ function AssignForm({
           if (offer.subjects.length < them.length) onNarrow?.(offer.subjects);
         }}
       />
-      <form className="form" onSubmit={preview} onChange={() => setMeant(null)}>
+      <form className="form" onSubmit={preview} onInput={() => setMeant(null)}>
         {first !== undefined && <WhoField subjects={subjects} who={who} onWho={setWho} />}
         <ValueField document={document} values={values} given={value} onGive={setValue} />
         <label>
@@ -162,7 +162,7 @@ function WhoField({
   return (
     <label>
       {say("Who")}
-      <select className="field" value={who} onChange={(event) => onWho(Number(event.target.value))}>
+      <select className="field" value={who} onChange={(event) => onWho(Number(event.currentTarget.value))}>
         {kinds.map((kind) => {
           const own = subjects.flatMap((each, n) => (each.kind === kind ? [{ ...each, n }] : []));
           return (
@@ -210,7 +210,7 @@ function ValueField({ document, values, given, onGive }: ValueProps) {
             className="field"
             required
             value={isTyped ? TYPED : given.text}
-            onChange={({ target: { value } }) =>
+            onChange={({ currentTarget: { value } }) =>
               onGive(value === TYPED ? { text: "", isTyped: true } : { text: value, isTyped: false })
             }
           >
@@ -235,7 +235,7 @@ function ValueField({ document, values, given, onGive }: ValueProps) {
             maxLength={255}
             autoComplete="off"
             value={given.text}
-            onChange={(event) => onGive({ text: event.target.value, isTyped: true })}
+            onChange={(event) => onGive({ text: event.currentTarget.value, isTyped: true })}
           />
         </label>
       )}

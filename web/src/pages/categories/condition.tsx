@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "preact/compat";
 import { present, useAnswer } from "../../api/answer";
 import { entityOf } from "../../api/entities";
 import { useHere } from "../../app/router";

@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useState } from "preact/compat";
 import { useCoverage } from "../../api/categories";
 import type { Category, Coverage } from "../../api/shapes";
 import { useHere } from "../../app/router";

@@ -1,5 +1,5 @@
 /** The document of a cost category, as the API has it, and its rules as a form has them. */
-import type { ReactNode } from "react";
+import type { ReactNode } from "preact/compat";
 import { add, type Day } from "../../calendar/days";
 import { grouped } from "../../format/formats";
 import { UNASSIGNED } from "../../format/names";

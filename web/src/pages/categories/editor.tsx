@@ -1,5 +1,5 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { useEffect, useReducer, useRef, useState } from "react";
+import { useEffect, useReducer, useRef, useState } from "preact/compat";
 import { askAgain, missing } from "../../api/answer";
 import { type Because, readCategory, saveCategory, useDryRun } from "../../api/categories";
 import { useAccess } from "../../api/me";
@@ -132,7 +132,7 @@ export function Editor({ start, onDone }: Props) {
                 maxLength={64}
                 pattern="[A-Za-z][A-Za-z0-9_\-]*"
                 autoComplete="off"
-                onChange={(event) => dispatch({ type: "name", key: event.target.value.trim() })}
+                onChange={(event) => dispatch({ type: "name", key: event.currentTarget.value.trim() })}
               />
             </label>
           </div>
@@ -151,10 +151,10 @@ export function Editor({ start, onDone }: Props) {
             <textarea
               className="field"
               rows={24}
-              spellCheck={false}
+              spellcheck={false}
               value={text}
               aria-invalid={wrong !== null}
-              onChange={(event) => dispatch({ type: "type", text: event.target.value })}
+              onChange={(event) => dispatch({ type: "type", text: event.currentTarget.value })}
             />
           </label>
         )}

@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useState } from "preact/compat";
 import { documentOf, useDryRun, useHistory, useVersion } from "../../api/categories";
 import type { Versioned } from "../../api/client";
 import type { Category } from "../../api/shapes";

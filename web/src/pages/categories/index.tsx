@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useState } from "preact/compat";
 import { present } from "../../api/answer";
 import { documentOf, rulesFile, useCategories, useCategory } from "../../api/categories";
 import type { Versioned } from "../../api/client";

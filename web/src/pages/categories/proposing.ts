@@ -1,4 +1,4 @@
-import { useMemo } from "react";
+import { useMemo } from "preact/compat";
 import { missing } from "../../api/answer";
 import { useSpread } from "../../api/categories";
 import type { Problem } from "../../api/problems";

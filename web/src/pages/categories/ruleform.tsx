@@ -1,4 +1,4 @@
-import { type FormEvent, useEffect, useId, useRef, useState } from "react";
+import { type FormEvent, useEffect, useId, useRef, useState } from "preact/compat";
 import { say } from "../../words/say";
 import { EMPTY_FORM, formOf, HOWS, KINDS, type Part, type Rule, type RuleForm, ruleOf } from "./document";
 
@@ -46,7 +46,7 @@ export function RuleFields({ rule, values, onDone, onCancel }: Props) {
               required
               maxLength={63}
               value={form.tag}
-              onChange={(event) => set({ tag: event.target.value })}
+              onChange={(event) => set({ tag: event.currentTarget.value })}
             />
           </label>
         )}
@@ -63,9 +63,9 @@ export function RuleFields({ rule, values, onDone, onCancel }: Props) {
               className="field"
               required
               rows={2}
-              spellCheck={false}
+              spellcheck={false}
               value={form.texts}
-              onChange={(event) => set({ texts: event.target.value })}
+              onChange={(event) => set({ texts: event.currentTarget.value })}
             />
           </label>
         )}
@@ -87,7 +87,7 @@ export function RuleFields({ rule, values, onDone, onCancel }: Props) {
               autoComplete="off"
               list={form.gives === "value" ? list : undefined}
               value={form.value}
-              onChange={(event) => set({ value: event.target.value })}
+              onChange={(event) => set({ value: event.currentTarget.value })}
             />
           </label>
         )}
@@ -105,7 +105,7 @@ export function RuleFields({ rule, values, onDone, onCancel }: Props) {
             className="field"
             type="date"
             value={form.from}
-            onChange={(event) => set({ from: event.target.value })}
+            onChange={(event) => set({ from: event.currentTarget.value })}
           />
         </label>
         <label>
@@ -114,7 +114,7 @@ export function RuleFields({ rule, values, onDone, onCancel }: Props) {
             className="field"
             type="date"
             value={form.until}
-            onChange={(event) => set({ until: event.target.value })}
+            onChange={(event) => set({ until: event.currentTarget.value })}
           />
         </label>
         <label>
@@ -124,7 +124,7 @@ export function RuleFields({ rule, values, onDone, onCancel }: Props) {
             maxLength={64}
             autoComplete="off"
             value={form.id}
-            onChange={(event) => set({ id: event.target.value })}
+            onChange={(event) => set({ id: event.currentTarget.value })}
           />
         </label>
         <label>
@@ -133,7 +133,7 @@ export function RuleFields({ rule, values, onDone, onCancel }: Props) {
             className="field"
             maxLength={255}
             value={form.reason}
-            onChange={(event) => set({ reason: event.target.value })}
+            onChange={(event) => set({ reason: event.currentTarget.value })}
           />
         </label>
       </div>
@@ -170,7 +170,7 @@ function Choice({ label, value, options, onChoose }: ChoiceProps) {
   return (
     <label>
       {label}
-      <select className="field" value={value} onChange={(event) => onChoose(event.target.value)}>
+      <select className="field" value={value} onChange={(event) => onChoose(event.currentTarget.value)}>
         {Object.entries(options).map(([key, text]) => (
           <option key={key} value={key}>
             {text}
@@ -199,7 +199,7 @@ function Parts({ parts, list, onChange }: { parts: readonly Part[]; list: string
               list={list}
               autoComplete="off"
               value={part.value}
-              onChange={(event) => set(n, { value: event.target.value })}
+              onChange={(event) => set(n, { value: event.currentTarget.value })}
             />
           </label>
           <label>
@@ -210,7 +210,7 @@ function Parts({ parts, list, onChange }: { parts: readonly Part[]; list: string
               inputMode="decimal"
               pattern="\s*\d+(\.\d+)?\s*"
               value={part.percent}
-              onChange={(event) => set(n, { percent: event.target.value })}
+              onChange={(event) => set(n, { percent: event.currentTarget.value })}
             />
           </label>
         </div>

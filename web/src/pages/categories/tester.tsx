@@ -1,4 +1,4 @@
-import { type FormEvent, useState } from "react";
+import { type FormEvent, useState } from "preact/compat";
 import { useAssigned } from "../../api/categories";
 import { useHere } from "../../app/router";
 import { full } from "../../format/days";

@@ -1,4 +1,4 @@
-import { useMemo, useState } from "react";
+import { useMemo, useState } from "preact/compat";
 import { present } from "../../api/answer";
 import { documentOf, useCategories, useCategory, useCoverage, useUnassigned } from "../../api/categories";
 import { useAccess } from "../../api/me";

@@ -1,4 +1,4 @@
-import { Suspense, useState } from "react";
+import { Suspense, useState } from "preact/compat";
 import type { Breakdown, Costs } from "../../api/shapes";
 import { type Here, useHere } from "../../app/router";
 import { type Moved, Movers } from "../../charts/movers";

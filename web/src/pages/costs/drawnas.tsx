@@ -1,5 +1,5 @@
 import { useMutation } from "@tanstack/react-query";
-import type { RefObject } from "react";
+import type { RefObject } from "preact/compat";
 import { useHere } from "../../app/router";
 import type { Band } from "../../charts/areas";
 import { copyPicture } from "../../charts/copying";

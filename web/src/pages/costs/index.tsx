@@ -1,4 +1,4 @@
-import { useDeferredValue } from "react";
+import type { ReactNode } from "preact/compat";
 import { useAllCosts } from "../../api/questions";
 import type { Costs } from "../../api/shapes";
 import { useHere } from "../../app/router";
@@ -7,6 +7,7 @@ import { range } from "../../format/days";
 import { money } from "../../format/money";
 import { isCategory } from "../../format/names";
 import { rowsFile } from "../../ui/csv";
+import { useIsDrawn } from "../../ui/drawn";
 import { NothingHere } from "../../ui/nothing";
 import { Answered } from "../../ui/states";
 import { Toolbar } from "../../ui/toolbar";
@@ -26,7 +27,7 @@ export function CostsPage() {
 }
 
 interface ViewProps {
-  head?: React.ReactNode;
+  head?: ReactNode;
   /** Dimensions that say nothing here, because one value of them is what the page is about. */
   leave?: readonly string[];
   /** What is shown over time unless the address says so. */
@@ -68,7 +69,7 @@ export function CostsView({ head, leave = [], usual = null }: ViewProps) {
 
 function Cards({ costs, leave }: { costs: Costs; leave: readonly string[] }) {
   // The chart is drawn first, and what is below it once it is on the screen.
-  const isDrawn = useDeferredValue(true, false);
+  const isDrawn = useIsDrawn();
   const dimensions = costs.breakdowns.map((each) => each.by);
   // The first breakdown is the one over time.
   const [main] = costs.breakdowns;

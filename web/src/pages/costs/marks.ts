@@ -1,4 +1,4 @@
-import { useMemo } from "react";
+import { useMemo } from "preact/compat";
 import { present } from "../../api/answer";
 import { useAccess } from "../../api/me";
 import { useOf } from "../../api/questions";

@@ -1,4 +1,4 @@
-import { useDeferredValue, useMemo, useRef, useState } from "react";
+import { useMemo, useRef, useState } from "preact/compat";
 import { depthOf, useRegisters } from "../../api/categories";
 import { TOPS, topOf } from "../../api/costs";
 import type { Breakdown, Costs } from "../../api/shapes";
@@ -13,6 +13,7 @@ import { categoryOf, isCategory, label } from "../../format/names";
 import { at, larger, read, sum, type Units } from "../../money/money";
 import { Amount, Card, share } from "../../ui/card";
 import { Dimensions } from "../../ui/dimensions";
+import { useIsDrawn } from "../../ui/drawn";
 import { matches } from "../../ui/filters";
 import { Icon } from "../../ui/icons";
 import { Scroller } from "../../ui/scroller";
@@ -52,7 +53,7 @@ export function OverTime({ costs, found, choices }: { costs: Costs; found: Break
   const bands = useMemo(() => bandsOf(found, classes), [found, classes]);
   const days = { start: costs.start_date, end: costs.end_date };
   // What is said beside the costs is asked for when they are on the screen.
-  const isDrawn = useDeferredValue(true, false);
+  const isDrawn = useIsDrawn();
   const marks = useMarks(here.tenant ?? "", here.view, days, isDrawn);
   const limit = useLimit(here.tenant ?? "", here.view, times, currency, isDrawn);
   const series = useMemo(() => seriesOf(costs, bands, limit?.amounts ?? null, drawing), [costs, bands, limit, drawing]);
@@ -214,7 +215,7 @@ function Values({
             top === all ? say("Find among all {n}", { n: top }) : say("Find among the largest {n}", { n: top })
           }
           value={text}
-          onChange={(event) => setText(event.target.value)}
+          onChange={(event) => setText(event.currentTarget.value)}
         />
       )}
       <div className={top > MOST ? "long" : undefined}>

@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useState } from "preact/compat";
 import { present } from "../../api/answer";
 import { useAccess } from "../../api/me";
 import { asProblem } from "../../api/problems";

@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useState } from "preact/compat";
 import { missing, present } from "../../api/answer";
 import { usePipeline } from "../../api/questions";
 import type { RunBody } from "../../api/shapes";

@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useState } from "preact/compat";
 import { present } from "../../api/answer";
 import { useReconciliation, useTenant } from "../../api/questions";
 import type { Reconciled } from "../../api/shapes";

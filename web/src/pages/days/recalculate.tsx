@@ -1,4 +1,4 @@
-import { type FormEvent, useState } from "react";
+import { type FormEvent, useState } from "preact/compat";
 import { asProblem } from "../../api/problems";
 import type { RunBody } from "../../api/shapes";
 import { isDay, length } from "../../calendar/days";
@@ -37,7 +37,7 @@ export function Recalculate({ tenant, dates, onClose }: Props) {
       {start.isSuccess ? (
         <Progress tenant={tenant} before={before} />
       ) : (
-        <form className="stack" onSubmit={submit} onChange={choose}>
+        <form className="stack" onSubmit={submit} onInput={choose}>
           <p>
             {say(
               "Bill, inventory and usage of these days are fetched again, and their costs are split again. What was charged may change; it stays equal to the bill.",

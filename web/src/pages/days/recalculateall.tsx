@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useState } from "preact/compat";
 import { useHere } from "../../app/router";
 import { useCanRun, useRun } from "../../app/run";
 import { range } from "../../format/days";

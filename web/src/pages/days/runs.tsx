@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useState } from "preact/compat";
 import { useOf, useRuns } from "../../api/questions";
 import { useHere } from "../../app/router";
 import { instant } from "../../format/days";

@@ -1,4 +1,4 @@
-import type { ReactNode } from "react";
+import type { ReactNode } from "preact/compat";
 import { useHere } from "../../app/router";
 import type { Tone } from "../../charts/ribbons";
 import { change } from "../../format/money";

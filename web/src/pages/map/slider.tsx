@@ -1,4 +1,4 @@
-import { useEffect, useId, useState } from "react";
+import { useEffect, useId, useState } from "preact/compat";
 import { go, useHere } from "../../app/router";
 import { add, length } from "../../calendar/days";
 import { brief, spoken } from "../../format/days";
@@ -48,7 +48,7 @@ export function DaySlider({ period, day }: { period: Dates; day: string | null }
         max={last}
         value={shown === null ? last : length(period.start, shown) - 1}
         aria-valuetext={shown === null ? say("All days") : spoken(shown)}
-        onChange={(event) => setMoved(add(period.start, Number(event.target.value)))}
+        onChange={(event) => setMoved(add(period.start, Number(event.currentTarget.value)))}
       />
       <span className="num quiet small">{brief(period.end)}</span>
       <output className="num" htmlFor={id}>

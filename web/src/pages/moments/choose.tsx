@@ -1,4 +1,4 @@
-import { type FormEvent, useState } from "react";
+import { type FormEvent, useState } from "preact/compat";
 import { go, useHere } from "../../app/router";
 import { Card } from "../../ui/card";
 import { fromField, toField } from "../../url/moment";

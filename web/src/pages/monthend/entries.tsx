@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, type ReactNode, useState } from "react";
+import { type FormEvent, type ReactNode, useState } from "preact/compat";
 import { address } from "../../api/address";
 import { send } from "../../api/client";
 import { useOf } from "../../api/questions";

@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { type FormEvent, useState } from "preact/compat";
 import { address } from "../../api/address";
 import { send } from "../../api/client";
 import { useAccess } from "../../api/me";

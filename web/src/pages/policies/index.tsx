@@ -1,5 +1,4 @@
-import { useId, useRef, useState } from "react";
-import { flushSync } from "react-dom";
+import { flushSync, useId, useRef, useState } from "preact/compat";
 import { useAccess } from "../../api/me";
 import { useCosts, useOf } from "../../api/questions";
 import type { Costs, Policy } from "../../api/shapes";
@@ -153,6 +152,7 @@ function Trial({ tenant, start, end, draft, setDraft, words }: TrialProps) {
   const id = useId();
   const text = useRef<HTMLTextAreaElement>(null);
   const [caret, setCaret] = useState(0);
+  const follow = (event: { currentTarget: HTMLTextAreaElement }) => setCaret(event.currentTarget.selectionStart);
   const complete = (word: string) => {
     const next = completed(draft, caret, word);
     flushSync(() => setDraft(next.text));
@@ -169,16 +169,17 @@ function Trial({ tenant, start, end, draft, setDraft, words }: TrialProps) {
           <textarea
             className="field"
             rows={Math.min(24, draft.split("\n").length + 3)}
-            spellCheck={false}
+            spellcheck={false}
             value={draft}
             aria-invalid={asked.isError}
             aria-describedby={id}
             ref={text}
             onChange={(event) => {
-              setDraft(event.target.value);
-              setCaret(event.target.selectionStart);
+              setDraft(event.currentTarget.value);
+              follow(event);
             }}
-            onSelect={(event) => setCaret(event.currentTarget.selectionStart)}
+            onKeyUp={follow}
+            onPointerUp={follow}
           />
         </label>
         <p className="tools">

@@ -1,4 +1,4 @@
-import { useId, useState } from "react";
+import { useId, useState } from "preact/compat";
 import type { Explained } from "../../api/shapes";
 import { grouped } from "../../format/formats";
 import { percent } from "../../format/money";
@@ -85,7 +85,7 @@ function WhyNot({ ofTopic, ask }: { ofTopic: boolean; ask: (who: string) => void
         value={who}
         maxLength={255}
         placeholder={ofTopic ? say("its name [of a topic]") : say("its id [of an identity]")}
-        onChange={(event) => setWho(event.target.value)}
+        onChange={(event) => setWho(event.currentTarget.value)}
       />
       <button type="submit" className="button">
         {say("Explain")}

@@ -1,4 +1,4 @@
-import type { ReactNode } from "react";
+import type { ReactNode } from "preact/compat";
 import type { Page } from "../../api/shapes";
 import { NothingHere } from "../../ui/nothing";
 import { Answered, Bone } from "../../ui/states";

@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useState } from "preact/compat";
 import { usePolicies } from "../../api/questions";
 import type { Policy } from "../../api/shapes";
 import { useHere } from "../../app/router";

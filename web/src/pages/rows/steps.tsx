@@ -1,4 +1,4 @@
-import type { ReactNode } from "react";
+import type { ReactNode } from "preact/compat";
 import type { Explained } from "../../api/shapes";
 import { full } from "../../format/days";
 import { grouped } from "../../format/formats";

@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useState } from "preact/compat";
 import { EXPLAIN, useExplained } from "../../api/questions";
 import type { Explained } from "../../api/shapes";
 import { go, goBack, useHere } from "../../app/router";

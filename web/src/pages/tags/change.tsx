@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { useState } from "preact/compat";
 import { askAgain, TRIAL, useAnswer } from "../../api/answer";
 import { send as change } from "../../api/client";
 import { asProblem } from "../../api/problems";

@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useState } from "preact/compat";
 import { address } from "../../api/address";
 import { useTags } from "../../api/questions";
 import type { Tag } from "../../api/shapes";
@@ -32,7 +32,7 @@ export function Entities({ tagKey, canTag }: { tagKey: string | null; canTag: bo
           aria-label={say("Find among these")}
           placeholder={say("Find among these")}
           value={text}
-          onChange={(event) => setText(event.target.value)}
+          onChange={(event) => setText(event.currentTarget.value)}
         />
       }
     >
@@ -104,7 +104,7 @@ function TagTable({ tags, canTag, chosen, onChoose }: TableProps) {
                   type="checkbox"
                   aria-label={say("Choose {name}", { name: tag.entity_id })}
                   checked={chosen.some((each) => each.tag_id === tag.tag_id)}
-                  onChange={(event) => pick(tag, event.target.checked)}
+                  onChange={(event) => pick(tag, event.currentTarget.checked)}
                 />
               )}
               {tag.entity_id} <span className="quiet small">{TYPES[tag.entity_type]}</span>

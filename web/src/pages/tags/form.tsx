@@ -1,4 +1,4 @@
-import { type FormEvent, useId, useState } from "react";
+import { type FormEvent, useId, useState } from "preact/compat";
 import { present } from "../../api/answer";
 import { useTagValues } from "../../api/questions";
 import type { Tag } from "../../api/shapes";
@@ -43,7 +43,7 @@ export function TagForm({ entities, all = false, tagKey = "team" }: Props) {
   };
 
   return (
-    <form className="stack" onSubmit={preview} onChange={() => setChange(null)}>
+    <form className="stack" onSubmit={preview} onInput={() => setChange(null)}>
       <fieldset>
         <legend className="sr">{say("What to tag")}</legend>
         {entities.map((each) => (
@@ -63,7 +63,7 @@ export function TagForm({ entities, all = false, tagKey = "team" }: Props) {
             required
             maxLength={63}
             value={key}
-            onChange={(event) => setKey(event.target.value)}
+            onChange={(event) => setKey(event.currentTarget.value)}
           />
         </label>
         {mode !== "remove" && (
@@ -105,7 +105,7 @@ export function ModeField({ mode, onMode }: { mode: Mode; onMode: (mode: Mode) =
   return (
     <label>
       {say("What to do")}
-      <select className="field" value={mode} onChange={(event) => onMode(event.target.value as Mode)}>
+      <select className="field" value={mode} onChange={(event) => onMode(event.currentTarget.value as Mode)}>
         {Object.entries(MODES).map(([key, text]) => (
           <option key={key} value={key}>
             {text}

@@ -1,4 +1,4 @@
-import { type FormEvent, useMemo, useState } from "react";
+import { type FormEvent, useMemo, useState } from "preact/compat";
 import { remember } from "../../app/memory";
 import { AuthorField } from "../../ui/author";
 import { Card } from "../../ui/card";
@@ -30,7 +30,7 @@ export function Upload() {
   };
   return (
     <Card title={say("Many at once, from a CSV file")} note={say("nothing is changed before you have seen the effect")}>
-      <form className="stack" onSubmit={preview} onChange={() => setChange(null)}>
+      <form className="stack" onSubmit={preview} onInput={() => setChange(null)}>
         <p className="note">
           {say("The first line names the columns: {columns}. A type is {identity} or {resource}.", {
             columns: <code>{COLUMNS.join()}</code>,
