@@ -101,6 +101,9 @@ const answerOf = (method: string, url: string, { headers, ...more }: RequestInit
     method !== "GET",
   );
 
+/** What a proxy answers, with a page of its own, for a service that does not answer it. */
+const GATEWAY: ReadonlySet<number> = new Set([502, 503, 504]);
+
 /** An answer of the API. Throws a {@link Problem} if there is none, or if it is a refusal, or somebody else's. */
 async function checked(asked: Promise<Response>, isChange = false): Promise<Response> {
   let answer: Response;
@@ -110,6 +113,7 @@ async function checked(asked: Promise<Response>, isChange = false): Promise<Resp
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw new Unreachable(isChange);
   }
+  if (GATEWAY.has(answer.status) && !isJson(answer)) throw new Unreachable(isChange, answer.status);
   if (!answer.ok) throw await problemOf(answer);
   if (answer.status !== 204 && !isJson(answer)) throw signedOut(answer.status);
   return answer;

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { read } from "./client";
-import { asProblem, Problem, problemOf, Unreachable } from "./problems";
+import { asProblem, isEverywhere, Problem, problemOf, Unreachable } from "./problems";
 
 afterEach(() => void vi.unstubAllGlobals());
 
@@ -9,6 +9,15 @@ test("a proxy's page in place of an answer means that the session has ended, and
   vi.stubGlobal("fetch", async () => page);
   const found = await read("/api/v1/tenants").catch(asProblem);
   expect(found).toMatchObject({ title: "Your session has ended", hasEnded: true, isRefusal: true, passes: false });
+});
+
+test("a proxy that gets no answer says, as no answer does, that the service cannot be reached", async () => {
+  const page = { status: 502, headers: { "Content-Type": "text/html" } };
+  vi.stubGlobal("fetch", async () => new Response("<h1>Bad Gateway</h1>", page));
+  const found = await read("/api/v1/tenants").catch((error: unknown) => error);
+  expect(found).toBeInstanceOf(Unreachable);
+  expect(found).toMatchObject({ status: 502, passes: true });
+  expect([found, asProblem(new Error("x"))].map(isEverywhere)).toEqual([true, false]);
 });
 
 test("a problem says what the service says", async () => {

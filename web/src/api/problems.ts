@@ -65,6 +65,11 @@ export class Problem extends Error {
   }
 }
 
+/** Whether every other question has the same problem now: there is no service, or no session. */
+export function isEverywhere(error: unknown): error is Problem {
+  return error instanceof Unreachable || (error instanceof Problem && error.hasEnded);
+}
+
 const TITLES: Record<number, string> = {
   401: say("You are not signed in"),
   403: say("You may not see this"),
@@ -107,11 +112,11 @@ export function signedOut(status: number): Problem {
   );
 }
 
-/** There was no answer; what changes something is not tried again by itself. */
+/** There was no answer, or that of a proxy which got none; what changes something is not tried again by itself. */
 export class Unreachable extends Problem {
-  constructor(isChange = false) {
+  constructor(isChange = false, status = 0) {
     super(
-      0,
+      status,
       say("The service cannot be reached"),
       isChange
         ? say("There was no answer: the network or the service is down. Try again when it is back.")

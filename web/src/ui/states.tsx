@@ -1,6 +1,6 @@
 import { type CSSProperties, createContext, type ReactNode, useContext } from "preact/compat";
 import type { Answer, Unknown } from "../api/answer";
-import { asProblem, Unreachable } from "../api/problems";
+import { asProblem, isEverywhere } from "../api/problems";
 import { say } from "../words/say";
 import { Icon } from "./icons";
 
@@ -11,7 +11,7 @@ interface Props<T, Q> {
   children: (data: T, of: Q) => ReactNode;
 }
 
-/** Whether it is said once above all cards that there is no network, or no service. */
+/** Whether it is said once above all cards that there is no network, no service, or no session. */
 export const IsSaidAbove = createContext(false);
 
 /** Show what is known, or why nothing is. What was answered before stays, dimmed, until the next answer comes. */
@@ -31,7 +31,7 @@ export function Answered<T, Q>({ answer, skeleton, children }: Props<T, Q>) {
 /** Why there is no answer; `old`: older figures stand below it. */
 export function Missing({ unknown, old = false, children }: { unknown: Unknown; old?: boolean; children?: ReactNode }) {
   const { why, problem, retry } = unknown;
-  const isSaid = useContext(IsSaidAbove) && (problem ? problem instanceof Unreachable : why === "paused");
+  const isSaid = useContext(IsSaidAbove) && (problem ? isEverywhere(problem) : why === "paused");
   if (isSaid) return children && <div className="main-part">{children}</div>;
   if (problem) return <Failure error={problem} retry={retry} old={old} />;
   if (why === "paused") return <Offline old={old} />;

@@ -58,11 +58,12 @@ test("first run: a refused key is said on every page, with the answer of the sou
 });
 
 test("without a network or a service the page says so once, and each card keeps what it had, dimmed", async () => {
-  let [isDown, isRunsDown] = [false, false];
+  let [isDown, isRunsDown, isProxyAlone] = [false, false, false];
   const found = await over(organisation(), {}, {});
   const { page } = found;
   await page.route("**/api/v1/**", (route) => {
     if (isDown || (isRunsDown && /\/runs\?/.test(route.request().url()))) return route.abort("connectionrefused");
+    if (isProxyAlone) return route.fulfill({ status: 502, contentType: "text/html", body: "<h1>Bad Gateway</h1>" });
     return route.fallback();
   });
   await page.clock.install();
@@ -86,7 +87,12 @@ test("without a network or a service the page says so once, and each card keeps 
   assert.ok(await alerts.getByText("the figures below are those of before").isVisible());
   assert.equal(await page.locator("main .card:not(.problem)").count(), cards);
   assert.deepEqual(await findings(page), []);
-  [isDown, isRunsDown] = [false, false];
+  [isDown, isRunsDown, isProxyAlone] = [false, false, true];
+  await page.getByRole("button", { name: "Try again" }).click();
+  await alerts.getByText("HTTP 502").waitFor();
+  assert.ok(await alerts.getByText("The service cannot be reached").isVisible());
+  assert.equal(await alerts.count(), 1);
+  isProxyAlone = false;
   await page.getByRole("button", { name: "Try again" }).click();
   await alerts.waitFor({ state: "detached" });
   await dimmed.first().waitFor({ state: "detached" });
