@@ -37,7 +37,7 @@ from chargeback.reports.statements.content import (
 )
 from chargeback.reports.wording import calendar_day, month_text, percent
 
-_KINDS: Final = {DIRECT: "Direct costs", SHARED_IN: "Handed on by others", SHARED_OUT: "Handed on to others"}
+_KINDS: Final = {DIRECT: "Direct costs", SHARED_IN: "Reallocated from others", SHARED_OUT: "Reallocated to others"}
 _EFFECTS: Final = {
     "calendar": "More or fewer days with costs",
     "quantity": "Larger or smaller quantities",

@@ -59,12 +59,12 @@ TAG_CHANGED: Final = "tag_changed"
 CATEGORY_CHANGED: Final = "category_changed"
 
 _PHRASES: Final = {
-    FIRST: "{days} were calculated for the first time",
+    FIRST: "costs of {days} were calculated for the first time",
     BILL_CHANGED: "the bill of {days} changed",
     POLICY_CHANGED: "the policy of {days} changed",
     METRICS_RETURNED: "metrics of {days} became available",
     MEMBERS_CHANGED: "who belonged to what on {days} changed",
-    MANUAL: "{days} were calculated again on request",
+    MANUAL: "costs of {days} were calculated again on request",
     REPAIR: "lost files of {days} were restored",
     TAG_CHANGED: "tags were changed",
     CATEGORY_CHANGED: "cost categories were changed",

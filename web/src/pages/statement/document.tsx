@@ -27,8 +27,8 @@ import { Replies } from "./replies";
 
 const KINDS: Record<Statement["lines"][number]["kind"], string> = {
   direct: say("Direct"),
-  shared_in: say("Handed on by others"),
-  shared_out: say("Handed on to others"),
+  shared_in: say("Reallocated from others"),
+  shared_out: say("Reallocated to others"),
 };
 
 const UNITS: Record<Statement["unit_costs"][number]["per"], string> = {
