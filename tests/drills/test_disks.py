@@ -28,7 +28,7 @@ READ_ONLY = "disk turned read-only in the middle of a run"
 
 #: Kibibytes between which a run stops at any of its stages, the first transaction and the last excepted, by what lies
 #: on the small disk: more than the empty database needs, and less than all days.
-_TOO_SMALL = {"everything": (450, 1300), "database": (400, 650), "facts": (150, 420)}
+_TOO_SMALL = {"everything": (450, 1300), "database": (450, 650), "facts": (150, 420)}
 _LARGE = 65536
 _NO_SPACE = re.compile("No space left on device|database or disk is full|disk I/O error")
 SLOW = 0.15

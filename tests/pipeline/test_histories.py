@@ -802,12 +802,13 @@ def _start_with(database: FaultyDatabase, folder: Path) -> None:
 
 
 #: How many histories a test plays with each database, how many tests of them there are, of which `make test` has the
-#: first, and how many more in a drill: a history takes a quarter of a second of processor time with SQLite, and longer
-#: with PostgreSQL.
+#: first, how many more in a drill, and how many more in the night of `make histories`: a history takes a quarter of a
+#: second of processor time with SQLite, and longer with PostgreSQL.
 _EACH: Final = {"sqlite": 25, "postgresql": 10}
 _TESTS: Final = {"sqlite": 38, "postgresql": 5}
 _EVERYDAY: Final = 8
-_DRILLS: Final = {"sqlite": 368, "postgresql": 100}
+_DRILLS: Final = {"sqlite": 40, "postgresql": 10}
+_NIGHT: Final = {"sqlite": 328, "postgresql": 90}
 
 
 def _cases() -> Iterator[Any]:
@@ -816,10 +817,13 @@ def _cases() -> Iterator[Any]:
         yield pytest.param(kind, range(int(seed), int(seed) + 1), id=os.environ["HISTORIES"])
         return
     for kind in KINDS:
-        for number in range(_TESTS[kind] + _DRILLS[kind]):
+        drilled = _TESTS[kind] + _DRILLS[kind]
+        for number in range(drilled + _NIGHT[kind]):
             marks = [pytest.mark.extensive] if number >= _EVERYDAY else []
             if number >= _TESTS[kind]:
                 marks = [pytest.mark.drill, pytest.mark.timeout(1800)]
+            if number >= drilled:
+                marks.append(pytest.mark.night)
             first = number * _EACH[kind]
             yield pytest.param(kind, range(first, first + _EACH[kind]), id=f"{kind}-{first}", marks=marks)
 
