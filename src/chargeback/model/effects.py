@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from chargeback.model.chargeback import DIRECT, EVEN_SPLIT, TERMINAL
@@ -38,7 +39,7 @@ class Quantity(NamedTuple):
     unit: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BilledType:
     """What was billed for one product type on one resource in a range of days.
 
@@ -54,13 +55,18 @@ class BilledType:
     policies: frozenset[str] = frozenset()
     has_refunds: bool = False
 
-    @property
+    @cached_property
     def cost(self) -> int:
         """The cost in units of 10⁻¹²."""
         return sum(self.costs.values())
 
+    @cached_property
+    def extremes(self) -> tuple[int, int]:
+        """The smallest and the largest cost of a method, and zero."""
+        return min((0, *self.costs.values())), max((0, *self.costs.values()))
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Charged:
     """The part of a :class:`BilledType` that is charged to one payer, by allocation method, in units of 10⁻¹²; and the
     bill itself, None if there was none in the range."""
@@ -68,7 +74,7 @@ class Charged:
     amounts: Mapping[str, int]
     billed: BilledType | None
 
-    @property
+    @cached_property
     def amount(self) -> int:
         """The amount in units of 10⁻¹²."""
         return sum(self.amounts.values())
@@ -136,13 +142,22 @@ def causes(before: Charged, after: Charged, days: tuple[int, int]) -> Sequence[C
     """
     old, new = before.billed, after.billed
     start, end = before.amount, after.amount
-    if old is None or new is None:
-        return _not_zero([Cause(NEW if old is None else GONE, end - start)])
-    if not _can_be_scaled(before, old, after, new):
-        return _not_zero([Cause(CORRECTION, end - start)])
+    found: list[Cause] = []
+    if old is None or new is None or not _can_be_scaled(before, old, after, new):
+        if end != start:
+            found.append(Cause(NEW if old is None else GONE if new is None else CORRECTION, end - start))
+        return found
+    old_cost, new_cost = old.cost, new.cost
+    is_credit, days_differ = min(start, end, old_cost, new_cost) < 0, days[0] != days[1]
+
+    def _add(effect: str, amount: int, grew: bool | None = None, method: str = "", *, per_unit: bool = False) -> None:
+        """Add an effect that is not zero; without its direction if its amount, which is rounded, has another one."""
+        if amount:
+            known = grew is not None and (grew is not is_credit) == (amount > 0)
+            found.append(Cause(effect, amount, grew if known else None, method, per_unit, is_credit, days_differ))
+
     with_days = _scaled(start, days[1], days[0])
     with_quantity, per_day, per_unit = with_days, 0, False
-    old_cost, new_cost = old.cost, new.cost
     price = abs(new_cost) * days[0] - abs(old_cost) * days[1]
     quantities = _compared_quantities(old.quantity, new.quantity)
     if quantities is not None:
@@ -150,22 +165,22 @@ def causes(before: Charged, after: Charged, days: tuple[int, int]) -> Sequence[C
         with_quantity = _scaled(start, now, was)
         per_day = now * days[0] - was * days[1]
         price, per_unit = abs(new_cost) * was - abs(old_cost) * now, True
-    found = [
-        Cause(CALENDAR, with_days - start, days[1] > days[0]),
-        Cause(QUANTITY, with_quantity - with_days, per_day > 0),
-    ]
-    if old_cost:
-        with_price = {method: _scaled(amount, new_cost, old_cost) for method, amount in before.amounts.items()}
-        priced = sum(with_price.values())
-        found.append(Cause(PRICE, priced - with_quantity, price > 0, per_unit=per_unit))
-        if old.policies != new.policies:
-            found.append(Cause(POLICY, end - priced))
-        else:
-            found += _split_causes(before, after, with_price)
-    else:  # A cost of zero has no shares: what is charged now is the same at another price.
-        found.append(Cause(PRICE, end - with_quantity, price > 0, per_unit=per_unit))
-    is_credit, days_differ = min(start, end, old_cost, new_cost) < 0, days[0] != days[1]
-    return [_checked(each._replace(is_credit=is_credit, days_differ=days_differ)) for each in _not_zero(found)]
+    _add(CALENDAR, with_days - start, days[1] > days[0])
+    _add(QUANTITY, with_quantity - with_days, per_day > 0)
+    if not old_cost:  # A cost of zero has no shares: what is charged now is the same at another price.
+        _add(PRICE, end - with_quantity, price > 0, per_unit=per_unit)
+        return found
+    with_price = {method: _scaled(amount, new_cost, old_cost) for method, amount in before.amounts.items()}
+    priced = sum(with_price.values())
+    _add(PRICE, priced - with_quantity, price > 0, per_unit=per_unit)
+    if old.policies != new.policies:
+        _add(POLICY, end - priced)
+        return found
+    policy, shares = _split(before.amounts, old.costs, after.amounts, new.costs, with_price)
+    _add(POLICY, policy)
+    for share in shares:
+        _add(*share)
+    return found
 
 
 def _can_be_scaled(before: Charged, old: BilledType, after: Charged, new: BilledType) -> bool:
@@ -173,15 +188,15 @@ def _can_be_scaled(before: Charged, old: BilledType, after: Charged, new: Billed
     for rounding."""
     if old.has_refunds or new.has_refunds:
         return False
-    costs = [*old.costs.values(), *new.costs.values()]
-    sign = -1 if sum(costs) < 0 else 1
-    if any(cost * sign <= -_ROUNDING for cost in costs):
+    sign = -1 if old.cost + new.cost < 0 else 1
+    (old_smallest, old_largest), (new_smallest, new_largest) = old.extremes, new.extremes
+    if max(old_largest, new_largest) >= _ROUNDING if sign < 0 else min(old_smallest, new_smallest) <= -_ROUNDING:
         return False
-    return all(
-        -_ROUNDING < amount * sign < billed.costs.get(method, 0) * sign + _ROUNDING
-        for charged, billed in ((before, old), (after, new))
-        for method, amount in charged.amounts.items()
-    )
+    for charged, billed in ((before, old), (after, new)):
+        for method, amount in charged.amounts.items():
+            if not -_ROUNDING < amount * sign < billed.costs.get(method, 0) * sign + _ROUNDING:
+                return False
+    return True
 
 
 def _compared_quantities(old: Quantity | None, new: Quantity | None) -> tuple[int, int] | None:
@@ -191,28 +206,26 @@ def _compared_quantities(old: Quantity | None, new: Quantity | None) -> tuple[in
     return abs(old.amount), abs(new.amount)
 
 
-def _split_causes(before: Charged, after: Charged, with_price: Mapping[str, int]) -> list[Cause]:
-    """Return the effects of another split of the same cost: ``policy`` is that other methods of the policy applied, or
-    to other parts of the cost; the others are other shares within a method."""
+def _split(
+    before: Mapping[str, int],
+    old: Mapping[str, int],
+    after: Mapping[str, int],
+    new: Mapping[str, int],
+    with_price: Mapping[str, int],
+) -> tuple[int, list[tuple[str, int, bool, str]]]:
+    """Return the effects of another split of the same cost: that other methods of the policy applied, or to other parts
+    of the cost; and of each method, that its share is another: the effect, its amount, whether it grew, the method."""
     policy, found = 0, []
-    for method in sorted(before.amounts.keys() | after.amounts.keys()):
-        start, end = with_price.get(method, 0), after.amounts.get(method, 0)
-        was = before.billed.costs.get(method, 0) if before.billed else 0
-        now = after.billed.costs.get(method, 0) if after.billed else 0
-        with_policy = _scaled(before.amounts.get(method, 0), now, was) if was else end
+    for method in sorted(before.keys() | after.keys()):
+        start, end = with_price.get(method, 0), after.get(method, 0)
+        was, now = old.get(method, 0), new.get(method, 0)
+        with_policy = _scaled(before.get(method, 0), now, was) if was else end
         if abs(with_policy - start) < _ROUNDING:
             with_policy = start
         policy += with_policy - start
-        name = OWNERSHIP if method in _BY_MEMBERSHIP else SHARE
-        grew = abs(end * was) > abs(before.amounts.get(method, 0) * now)
-        found.append(Cause(name, end - with_policy, grew, method))
-    return [Cause(POLICY, policy), *found]
-
-
-def _checked(cause: Cause) -> Cause:
-    """Return a cause without its direction if its amount, which is rounded, has another one."""
-    adds = cause.grew is not cause.is_credit
-    return cause if cause.grew is None or adds == (cause.amount > 0) else cause._replace(grew=None)
+        grew = abs(end * was) > abs(before.get(method, 0) * now)
+        found.append((OWNERSHIP if method in _BY_MEMBERSHIP else SHARE, end - with_policy, grew, method))
+    return policy, found
 
 
 def _scaled(amount: int, numerator: int, denominator: int) -> int:
@@ -220,7 +233,3 @@ def _scaled(amount: int, numerator: int, denominator: int) -> int:
     product = amount * numerator
     size = (2 * abs(product) + abs(denominator)) // (2 * abs(denominator))
     return size if (product < 0) == (denominator < 0) else -size
-
-
-def _not_zero(found: Sequence[Cause]) -> list[Cause]:
-    return [each for each in found if each.amount]

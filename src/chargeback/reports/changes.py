@@ -461,7 +461,8 @@ def explained_changes(
         return None
     found = changes(reader, comparison.selection, comparison.previous, by)
     days, listed, rest = found.days, found.items[:limit], found.items[limit:]
-    other, totals = together(rest), together(found.items)
+    other = together(rest)
+    totals = together([*listed, other])
     names = names_of_changes(connection, [*listed, other, totals], currency)
     items = [
         ChangedItem.of(each, days, currency, names, dimensions=dict(zip(by, each.key, strict=True))) for each in listed
