@@ -63,7 +63,7 @@ DOCS_MISSING  := $(DOCS_VENV)/.cannot-be-had
 NOT_CHECKED   := touch $(FOCUS_MISSING); echo "The packages of the official validator cannot be had: the bill in FOCUS was NOT CHECKED by it." >&2; exit 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup page page-or-not demo test test-all mutants recorded shape check bench bench-quick bench-large bench-fleet focus-check readers stores docs packages sbom drill histories lock clean servers container-test
+.PHONY: help setup page page-or-not demo test test-all mutants recorded shape check bench bench-quick bench-large bench-fleet focus-check readers stores docs packages sbom drill night lock clean servers container-test
 
 help:  ## What there is (this list)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -143,8 +143,8 @@ bench-quick: setup  ## The same in two or three minutes, on a small tenant
 drill: setup servers $(WEB_READY)  ## Long failure drills, and laws with many more cases (an hour); their table is kept in docs/reliability.md
 	@$(BIN)/python -m pytest -q -n 3 --dist worksteal -m "(drill or hypothesis) and not night" --thorough --drill-report docs/reliability.md tests
 
-histories: setup servers  ## Ten thousand histories of the pipeline and its store, each determined by its seed, over both databases
-	@$(PYTEST) --thorough tests/pipeline/test_histories.py
+night: setup servers  ## More random cases of what drills check: histories of the pipeline, explained amounts, earlier instants (some hours)
+	@$(PYTEST) -m night --thorough tests
 
 bench-large: setup  ## A tenant of 100 million rows, generated once: sums and lists of all time (10 GiB, half an hour)
 	@$(BIN)/python -m benchmarks --huge
