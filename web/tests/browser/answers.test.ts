@@ -345,7 +345,7 @@ test("the finder starts a run, exports what is shown, and leads to what else can
   );
   await choose("Close a month");
   await page.waitForURL(/acme\/month-end/);
-  await choose("Run now");
+  await Promise.all([page.waitForResponse(/pipeline\/run$/), choose("Run now")]);
   await page.waitForURL(/acme\/days/);
   assert.deepEqual(started, [{}]);
   await leave(found);
