@@ -802,8 +802,8 @@ def _start_with(database: FaultyDatabase, folder: Path) -> None:
 
 
 #: How many histories a test plays with each database, how many tests of them there are, of which `make test` has the
-#: first, how many more in a drill, and how many more in `make night`: a history takes a quarter of a
-#: second of processor time with SQLite, and longer with PostgreSQL.
+#: first, how many more in a drill, and how many more in `make night`: a history takes a quarter of a second of
+#: processor time with SQLite, and longer with PostgreSQL.
 _EACH: Final = {"sqlite": 25, "postgresql": 10}
 _TESTS: Final = {"sqlite": 38, "postgresql": 5}
 _EVERYDAY: Final = 8

@@ -101,8 +101,8 @@ const answerOf = (method: string, url: string, { headers, ...more }: RequestInit
     method !== "GET",
   );
 
-/** What a proxy answers, with a page of its own, for a service that does not answer it. */
-const GATEWAY: ReadonlySet<number> = new Set([502, 503, 504]);
+/** What a proxy answers, with a page of its own, for a service that it does not reach; 504 is a question that takes long. */
+const GATEWAY: ReadonlySet<number> = new Set([502, 503]);
 
 /** An answer of the API. Throws a {@link Problem} if there is none, or if it is a refusal, or somebody else's. */
 async function checked(asked: Promise<Response>, isChange = false): Promise<Response> {

@@ -12,12 +12,19 @@ test("a proxy's page in place of an answer means that the session has ended, and
 });
 
 test("a proxy that gets no answer says, as no answer does, that the service cannot be reached", async () => {
-  const page = { status: 502, headers: { "Content-Type": "text/html" } };
-  vi.stubGlobal("fetch", async () => new Response("<h1>Bad Gateway</h1>", page));
-  const found = await read("/api/v1/tenants").catch((error: unknown) => error);
+  const through = (status: number) => {
+    vi.stubGlobal(
+      "fetch",
+      async () => new Response("<h1>!</h1>", { status, headers: { "Content-Type": "text/html" } }),
+    );
+    return read("/api/v1/tenants").catch((error: unknown) => error);
+  };
+  const found = await through(502);
   expect(found).toBeInstanceOf(Unreachable);
   expect(found).toMatchObject({ status: 502, passes: true });
-  expect([found, asProblem(new Error("x"))].map(isEverywhere)).toEqual([true, false]);
+  const late = await through(504);
+  expect(late).toMatchObject({ status: 504, title: "This takes too long", passes: true });
+  expect([found, late, asProblem(new Error("x"))].map(isEverywhere)).toEqual([true, false, false]);
 });
 
 test("a problem says what the service says", async () => {

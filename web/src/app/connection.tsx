@@ -4,8 +4,8 @@ import { isEverywhere } from "../api/problems";
 import { useIsOnline } from "../ui/part";
 import { Failure, IsSaidAbove, Offline } from "../ui/states";
 
-const problemOf = ({ state }: Query) => state.fetchFailureReason ?? state.error;
-const isLost = (query: Query) => isEverywhere(problemOf(query));
+const errorOf = ({ state }: Query) => state.fetchFailureReason ?? state.error;
+const isLost = (query: Query) => isEverywhere(errorOf(query));
 
 /** Says once above all cards that there is no network, or, if several questions found that out, no service or no session.
  * A card whose question is the only one says it itself. */
@@ -18,7 +18,7 @@ export function Connection({ children }: { children: ReactNode }) {
     useCallback((onChange) => cache.subscribe(notifyManager.batchCalls(onChange)), [cache]),
     () => {
       const [first, second] = active().filter(isLost);
-      return first && second ? problemOf(first) : null;
+      return first && second ? errorOf(first) : null;
     },
   );
   const isOld = active().some(({ state }) => state.data !== undefined);
