@@ -45,9 +45,9 @@ test("where nobody is told apart, nothing is said of it, and everything is there
   const found = await over(acme());
   await found.open(`acme/days?${PERIOD}`);
   assert.equal(await found.page.getByText("Who I am").count(), 0);
-  assert.ok(await found.page.getByRole("button", { name: "Run now" }).isVisible());
+  await found.page.getByRole("button", { name: "Run now" }).waitFor();
   await found.open(`acme/costs?${PERIOD}`);
-  assert.ok(await found.page.locator("a[download]").first().isVisible());
+  await found.page.locator("a[download]").first().waitFor();
   await leave(found);
 });
 
@@ -136,7 +136,7 @@ test("who is known is not asked for a name, and changes are made under it", asyn
   await page.getByRole("button", { name: "Preview" }).click();
   // A role that was changed in the meantime: the service's own sentence says why.
   await page.getByText("alice@example.com may not change tags of acme: roles[2] allows read.").waitFor();
-  assert.ok(await page.getByText("HTTP 403").isVisible());
+  await page.getByText("HTTP 403").waitFor();
   assert.equal(author, "alice@example.com");
   await leave(found);
 });
@@ -148,7 +148,7 @@ test("without an identity: one sentence of the service on every address, and no 
   for (const path of ["", `acme/costs?${PERIOD}`, `acme/days?${PERIOD}`]) {
     await found.page.goto(BASE + path);
     await found.page.getByRole("heading", { name: "You are not signed in" }).first().waitFor();
-    assert.ok(await found.page.getByText(detail).first().isVisible());
+    await found.page.getByText(detail).first().waitFor();
     assert.ok(!(await found.page.textContent("body"))?.includes("$"));
   }
   assert.deepEqual(await findings(found.page, "all"), []);
@@ -168,7 +168,7 @@ test("somebody without a role, and a tenant that is not the reader's", async () 
   await found.page.goto(`${BASE}globex/costs?${PERIOD}`);
   await found.page.getByText("There is no tenant “globex”").waitFor();
   await found.page.getByText("Or there is one, and no role lets you see it.").waitFor();
-  assert.ok(await found.page.getByRole("link", { name: "acme", exact: true }).isVisible());
+  await found.page.getByRole("link", { name: "acme", exact: true }).waitFor();
   await leave(found);
 });
 

@@ -82,15 +82,15 @@ test("without a network or a service the page says so once, and each card keeps 
   isDown = true;
   await page.clock.runFor(61_000);
   await all();
-  assert.ok(await alerts.getByText("The service cannot be reached").isVisible());
+  await alerts.getByText("The service cannot be reached").waitFor();
   assert.equal(await alerts.count(), 1);
-  assert.ok(await alerts.getByText("the figures below are those of before").isVisible());
+  await alerts.getByText("the figures below are those of before").waitFor();
   assert.equal(await page.locator("main .card:not(.problem)").count(), cards);
   assert.deepEqual(await findings(page), []);
   [isDown, isRunsDown, isProxyAlone] = [false, false, true];
   await page.getByRole("button", { name: "Try again" }).click();
   await alerts.getByText("HTTP 502").waitFor();
-  assert.ok(await alerts.getByText("The service cannot be reached").isVisible());
+  await alerts.getByText("The service cannot be reached").waitFor();
   assert.equal(await alerts.count(), 1);
   isProxyAlone = false;
   await page.getByRole("button", { name: "Try again" }).click();

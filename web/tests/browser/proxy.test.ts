@@ -55,7 +55,7 @@ test("a tenant that is not the reader's: not allowed, and no figures", async () 
   const { page } = found;
   await page.goto(`${PROXY}spoiled/costs?${PERIOD}`);
   await page.getByRole("heading", { name: "You may not see this" }).first().waitFor();
-  assert.ok(await page.getByText("HTTP 403").first().isVisible());
+  await page.getByText("HTTP 403").first().waitFor();
   assert.equal(await page.locator(".lead").count(), 0);
   assert.ok(!(await page.textContent("body"))?.includes("$"));
   await leave(found);

@@ -35,7 +35,7 @@ test("loading, not reached, failing, and there at last: what is to come has its 
   next = (route) => problem(route, 503, "The storage cannot be used", "The database is locked.");
   await again.click();
   await page.getByText("The storage cannot be used").waitFor();
-  assert.ok(await page.getByText("HTTP 503").isVisible());
+  await page.getByText("HTTP 503").waitFor();
   assert.deepEqual(await findings(page, "all"), []);
   // The page also tries again by itself: were the service well before the click, the button might be gone already.
   await again.click();
@@ -267,7 +267,7 @@ test("days are recalculated after a question, and the run is followed to its end
   [on, ended] = [false, true];
   await page.clock.runFor(6_000);
   await dialog.getByText("The run has ended with 1 error.").waitFor();
-  assert.ok(await dialog.getByText("2026-11-12: no metrics").isVisible());
+  await dialog.getByText("2026-11-12: no metrics").waitFor();
   await leave(found);
 });
 
