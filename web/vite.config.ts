@@ -66,11 +66,12 @@ export default defineConfig({
   plugins: [asksFirst(), precompressed()],
   build: {
     rolldownOptions: {
+      checks: { moduleLevelDirective: false }, // "use client" of libraries is for servers that render pages
       output: {
         codeSplitting: {
           groups: [
             { name: "first", tags: ["$initial"], priority: 1 },
-            { name: neededBy(join(import.meta.dirname, "src", "root.tsx")) },
+            { name: neededBy(join(import.meta.dirname, "src", "root.tsx")), debugName: "page" },
           ],
         },
       },
