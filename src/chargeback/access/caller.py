@@ -40,7 +40,7 @@ def rights_of(allowed: Iterable[Right]) -> frozenset[Right]:
 CallerKind = Literal["anonymous", "proxy", "jwt", "token"]
 
 #: What a caller with a scope gets in place of a reason.
-HIDDEN_REASON: Final = "The reason is about the whole bill, and told to those who may see all of it."
+HIDDEN_REASON: Final = "The reason concerns the whole bill and is shown only to readers who may see all of it."
 
 #: The name of every caller where authentication is off.
 ANONYMOUS: Final = "api"

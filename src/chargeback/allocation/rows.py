@@ -257,7 +257,7 @@ def _dimension_parts(
 ) -> tuple[pa.Table, pa.Array]:
     """Return each combination of dimension columns without the identity once and, for each share, its position.
 
-    A share of usage whose owner is unknown has the detail NO_OWNER_LOCATED, whatever its portion's other rows say.
+    A share of usage whose owner is unknown has the detail NO_OWNER_LOCATED, regardless of its portion's other rows.
     """
     positions: dict[tuple[str, ...], int] = {}
     of_portions, of_unallocated = [], []

@@ -236,7 +236,7 @@ async def _check_exists(api: ApiClient, tenant: str, path: str, column: str, id_
     """Check that the inventory has an id.
 
     Raises:
-        ToolError: it does not, as far as the caller sees; the message names those with that name.
+        ToolError: the caller sees no such item; the message lists those with that name.
     """
     found = (await api.get(tenant, path, {"search": id_, "page_size": _MOST_ALIKE})).body["items"]
     if id_ == UNALLOCATED or any(each[column] == id_ for each in found):

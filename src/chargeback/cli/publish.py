@@ -17,7 +17,7 @@ def publish(
     config: ConfigOption = DEFAULT_CONFIG,
     tenant: TenantOption = None,
     from_scratch: Annotated[
-        bool, typer.Option("--from-scratch", help="Write all logs anew, not only what changed.")
+        bool, typer.Option("--from-scratch", help="Rewrite all logs, not only what changed.")
     ] = False,
 ) -> None:
     """Publish the tables for other engines. Runs do this at their end: they write the logs of Delta Lake."""

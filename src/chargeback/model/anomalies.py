@@ -240,7 +240,7 @@ class _Base:
 
 
 def _away(cost: float, expected: float) -> float:
-    """Return how far a cost is from a positive one, as the logarithm of their ratio: half is as far as double."""
+    """Return the absolute logarithm of the ratio of a cost to a positive one; half and double give the same."""
     return abs(log(max(cost, expected * _LEAST_PART) / expected))
 
 

@@ -19,7 +19,7 @@ class EventBody(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    notify: list[str] = Field(default=[], description="The sinks that are told; empty for all that hear of its kind.")
+    notify: list[str] = Field(default=[], description="The sinks that receive it; empty for all that receive its kind.")
     owners: list[str] = Field(
         default=[], description="The sinks with a scope that it lies within; `*` if it has no numbers."
     )
@@ -106,7 +106,7 @@ class AnomalyChanged(EventBody):
     impact: str = Field(description="What was charged more than usual; an estimate.")
     sentence: str
     belongs_to: dict[str, str] = Field(description="The value of the cost category that all of it belongs to.")
-    more: int = Field(description="How many more stories there are, which are not told.")
+    more: int = Field(description="How many more stories there are, which are not included.")
     currency: str
 
 

@@ -75,7 +75,7 @@ def explain_topic_row(store: TenantStore, plan: TopicPlan, key: TopicKey) -> Top
     if line is None and of_line.num_rows == 0:
         raise LineNotFound(f"The bill of {key.day} has no line {key.line_id!r}.")
     failed = ATTRIBUTION_FAILED in of_line["attribution_method"].to_pylist()
-    if failed and lines is not None:  # no measurements are needed to tell that there were none
+    if failed and lines is not None:  # that there were none needs no measurements
         usage, missing = None, None
     portion, method, is_same = None, None, None
     if line is None:

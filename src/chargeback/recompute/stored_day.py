@@ -151,7 +151,7 @@ class StoredDay:
             raise LineNotFound(f"The day {day} is not calculated.")
 
     def lacks(self, what: str) -> bool:
-        """Return whether some evidence is missing, as far as is known: the state is that of the latest revision."""
+        """Return whether evidence is known to be missing; only the state of the latest revision is kept."""
         is_latest = self.revision is None or self.revision == self.revisions[-1]
         return is_latest and self._state is not None and what in self._state.incomplete
 

@@ -88,7 +88,7 @@ def restated_days(revisions: Iterable[Revision]) -> list[RestatedDay]:
 
     A revision restates a day if a figure changed that had been shown: the total, what an identity is charged, or the
     bill itself. Rows that were only stored again, or have the same amounts by another policy, restate nothing; neither
-    does the end of the retention, after which a day has no rows, and begins anew if it is calculated again.
+    does the end of the retention, after which a day has no rows, and gets a first revision if it is calculated again.
 
     Raises:
         SumTooLarge: an amount has more than 26 digits before the point.

@@ -3625,7 +3625,7 @@ export interface components {
         AnomalyChanged: {
             /**
              * Notify
-             * @description The sinks that are told; empty for all that hear of its kind.
+             * @description The sinks that receive it; empty for all that receive its kind.
              * @default []
              */
             notify: string[];
@@ -3675,7 +3675,7 @@ export interface components {
             };
             /**
              * More
-             * @description How many more stories there are, which are not told.
+             * @description How many more stories there are, which are not included.
              */
             more: number;
             /** Currency */
@@ -3947,7 +3947,7 @@ export interface components {
         AnomalyWithdrawn: {
             /**
              * Notify
-             * @description The sinks that are told; empty for all that hear of its kind.
+             * @description The sinks that receive it; empty for all that receive its kind.
              * @default []
              */
             notify: string[];
@@ -4320,7 +4320,7 @@ export interface components {
         BudgetChanged: {
             /**
              * Notify
-             * @description The sinks that are told; empty for all that hear of its kind.
+             * @description The sinks that receive it; empty for all that receive its kind.
              * @default []
              */
             notify: string[];
@@ -5463,7 +5463,7 @@ export interface components {
         CommitmentChanged: {
             /**
              * Notify
-             * @description The sinks that are told; empty for all that hear of its kind.
+             * @description The sinks that receive it; empty for all that receive its kind.
              * @default []
              */
             notify: string[];
@@ -5768,7 +5768,7 @@ export interface components {
         ContractEnding: {
             /**
              * Notify
-             * @description The sinks that are told; empty for all that hear of its kind.
+             * @description The sinks that receive it; empty for all that receive its kind.
              * @default []
              */
             notify: string[];
@@ -5973,7 +5973,7 @@ export interface components {
         CorrectionPosted: {
             /**
              * Notify
-             * @description The sinks that are told; empty for all that hear of its kind.
+             * @description The sinks that receive it; empty for all that receive its kind.
              * @default []
              */
             notify: string[];
@@ -6598,7 +6598,7 @@ export interface components {
         DigestWeekly: {
             /**
              * Notify
-             * @description The sinks that are told; empty for all that hear of its kind.
+             * @description The sinks that receive it; empty for all that receive its kind.
              * @default []
              */
             notify: string[];
@@ -8542,7 +8542,7 @@ export interface components {
         InvoiceDiffers: {
             /**
              * Notify
-             * @description The sinks that are told; empty for all that hear of its kind.
+             * @description The sinks that receive it; empty for all that receive its kind.
              * @default []
              */
             notify: string[];
@@ -9878,7 +9878,7 @@ export interface components {
         PeriodChanged: {
             /**
              * Notify
-             * @description The sinks that are told; empty for all that hear of its kind.
+             * @description The sinks that receive it; empty for all that receive its kind.
              * @default []
              */
             notify: string[];
@@ -9908,7 +9908,7 @@ export interface components {
         PeriodClosed: {
             /**
              * Notify
-             * @description The sinks that are told; empty for all that hear of its kind.
+             * @description The sinks that receive it; empty for all that receive its kind.
              * @default []
              */
             notify: string[];
@@ -10063,7 +10063,7 @@ export interface components {
         PeriodReady: {
             /**
              * Notify
-             * @description The sinks that are told; empty for all that hear of its kind.
+             * @description The sinks that receive it; empty for all that receive its kind.
              * @default []
              */
             notify: string[];
@@ -11209,7 +11209,7 @@ export interface components {
         RunFailed: {
             /**
              * Notify
-             * @description The sinks that are told; empty for all that hear of its kind.
+             * @description The sinks that receive it; empty for all that receive its kind.
              * @default []
              */
             notify: string[];
@@ -11538,7 +11538,7 @@ export interface components {
         ShadowEnded: {
             /**
              * Notify
-             * @description The sinks that are told; empty for all that hear of its kind.
+             * @description The sinks that receive it; empty for all that receive its kind.
              * @default []
              */
             notify: string[];
@@ -11665,7 +11665,7 @@ export interface components {
         ShadowReady: {
             /**
              * Notify
-             * @description The sinks that are told; empty for all that hear of its kind.
+             * @description The sinks that receive it; empty for all that receive its kind.
              * @default []
              */
             notify: string[];
@@ -12049,7 +12049,7 @@ export interface components {
         SinkDead: {
             /**
              * Notify
-             * @description The sinks that are told; empty for all that hear of its kind.
+             * @description The sinks that receive it; empty for all that receive its kind.
              * @default []
              */
             notify: string[];
@@ -12490,7 +12490,7 @@ export interface components {
         StatementDisputed: {
             /**
              * Notify
-             * @description The sinks that are told; empty for all that hear of its kind.
+             * @description The sinks that receive it; empty for all that receive its kind.
              * @default []
              */
             notify: string[];
@@ -12579,7 +12579,7 @@ export interface components {
         StatementIssued: {
             /**
              * Notify
-             * @description The sinks that are told; empty for all that hear of its kind.
+             * @description The sinks that receive it; empty for all that receive its kind.
              * @default []
              */
             notify: string[];
@@ -13391,7 +13391,7 @@ export interface components {
         TenantSuspended: {
             /**
              * Notify
-             * @description The sinks that are told; empty for all that hear of its kind.
+             * @description The sinks that receive it; empty for all that receive its kind.
              * @default []
              */
             notify: string[];

@@ -27,7 +27,7 @@ from chargeback.model.inventory import KAFKA_CLUSTER, Identity, Inventory, Liste
 _NAMED: Final = 12
 #: How far back ``check --online`` looks, in days.
 _CHECKED_DAYS: Final = 35
-#: How far back identities are listed: as far as a tenant's days can lie.
+#: How far back identities are listed, in days: the longest range that a tenant can have.
 _LISTED_DAYS: Final = 365
 
 

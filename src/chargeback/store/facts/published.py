@@ -101,7 +101,7 @@ def _publish_table(
     try:
         return _commit_difference(place, name, wanted)
     except StorageError as error:
-        log.warning("what is published of %s is written anew: %s", name, error.message)
+        log.warning("rewriting what is published of %s: %s", name, error.message)
         _remove_log(place, name)
         return _commit_difference(place, name, wanted)
 

@@ -77,7 +77,7 @@ class Measured:
 
 
 def with_owners(store: TenantStore, stored: MeasuredDays) -> MeasuredDays:
-    """Return stored measurements with the measures that policies name, and with identities as subjects as far as the
+    """Return stored measurements with the measures that policies name, and with identities as subjects where the
     inventory has the owners.
 
     Raises:

@@ -44,7 +44,7 @@ COUNTS: Final = ("unowned_rows", ROW_COUNT, DISTINCT_ROWS)
 TIME_COLUMNS: Final = ("date", "timestamp")
 
 _PARTIAL_SOURCE: Final = "read_parquet($files, hive_partitioning = false)"
-# A query makes what it misses only as far as it is hardly slower for it: runs make them, this is for what was lost.
+# Runs make partial aggregates. A query makes a lost one only if that hardly slows it down.
 _MAX_ROWS_AT_ONCE: Final = 250_000
 
 

@@ -27,7 +27,7 @@ def downgrade() -> None:
 
 
 def _replace(old: str, new: str, columns: list[str]) -> None:
-    """Replace a unique constraint. SQLite makes the table anew for it; ids that were given stay given."""
+    """Replace a unique constraint. SQLite recreates the table for it; ids are never used again."""
     connection = op.get_bind()
     is_sqlite = connection.dialect.name == "sqlite"
     last = None
