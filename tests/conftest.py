@@ -1,11 +1,10 @@
-"""Settings of all tests: which of them are part of the everyday run, how many examples a law has, and the ledger of the
-failure drills, which the processes of pytest-xdist put together at the end.
+"""Settings of all tests: which tests are part of the everyday run, how many examples a property has, and the ledger of
+the failure drills, which is merged from the processes of pytest-xdist at the end.
 
-``make test`` is the everyday run (``--everyday``): it leaves out tests that ask for a program or a server outside of
-this process, and tries fewer examples of each law and fewer cases of each slow test. ``make drill`` (``--thorough``)
-tries every example of each law, of which ``make test-all`` has a fifth. A test says what it asks for by a
-fixture or by a parameter (``tests/support/outside.py``); the few that the everyday run keeps nevertheless are marked
-``everyday``.
+``make test`` is the everyday run (``--everyday``): it excludes tests that request a program or a server outside of this
+process, and uses fewer examples of each property and fewer cases of each slow test. ``make drill`` (``--thorough``)
+uses every example of each property, and ``make test-all`` a fifth of them. A test requests programs with a fixture or a
+parameter (``tests/support/outside.py``); tests that the everyday run includes nevertheless are marked ``everyday``.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from tests.support.laws import EVERYDAY, EVERYDAY_CASES, EXTENSIVE, THOROUGH, WH
 from tests.support.objects import ObjectServer, object_server
 from tests.support.told import check_bodies
 
-# The machine may be busy, so that no example has a time limit. Fixtures of a function serve all examples of a law.
+# The machine may be busy, so examples have no time limit. Fixtures of a function are shared by all examples.
 settings.register_profile(
     THOROUGH, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -50,7 +49,7 @@ check_bodies()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the choice of the everyday run, and where the table of the failure drills is kept."""
+    """Add the option for the everyday run, and the option for the table of the failure drills."""
     parser.addoption("--everyday", action="store_true", help="only what tells within minutes that a change is right")
     parser.addoption("--thorough", action="store_true", help="every example of each law")
     parser.addoption(_REPORT, type=Path, metavar="PAGE", help="put the table of the failure drills in this page")
@@ -58,13 +57,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(wrapper=True, optionalhook=True)
 def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
-    """Let one process more than there are cores run the tests, which wait a sixth of their time."""
+    """Use one process more than there are cores, because tests wait a sixth of their time."""
     processes = yield
     return processes + 1
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose the number of examples of each law, and begin with an empty ledger."""
+    """Set the number of examples of each property, and create an empty ledger."""
     _trust_one_authority()
     _keep_files_in_memory()
     chosen = next((each for each in (EVERYDAY, THOROUGH) if config.getoption(f"--{each}")), WHOLE)
@@ -74,8 +73,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _trust_one_authority() -> None:
-    """Let clients trust one authority instead of 140: to read them all takes each client 25 ms of processor time, and
-    the tests make thousands."""
+    """Make clients trust one authority instead of 140: reading them all takes each client 25 ms of processor time, and
+    the tests create thousands of clients."""
     first, end, _ = certifi.contents().partition("-----END CERTIFICATE-----\n")
     folder = Path(tempfile.mkdtemp(prefix="chargeback-authority-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -84,20 +83,20 @@ def _trust_one_authority() -> None:
 
 
 def _keep_files_in_memory() -> None:
-    """Let the folders of tests be in memory where there is enough: no test waits for a disk."""
+    """Create the folders of tests in memory if there is enough, so that no test waits for a disk."""
     with suppress(OSError):
         if shutil.disk_usage(_MEMORY).free >= _ENOUGH_MEMORY:
             os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
 
 
 def pytest_collection_finish() -> None:
-    """Let the collector of garbage pass over what all tests have in common."""
+    """Exclude the objects that all tests share from garbage collection."""
     gc.collect()
     gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out of the everyday run the tests that need a program or a server, and most cases of slow tests."""
+    """Deselect in the everyday run tests that need a program or a server, and most cases of slow tests."""
     if not config.getoption("--everyday"):
         return
     kept = sampled([item for item in items if is_everyday(item)])
@@ -107,7 +106,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def sampled(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Return the items without most cases of parametrised tests that ask for storage or the service: a few of each,
+    """Return the items without most cases of parametrised tests that use storage or the service: a few of each remain,
     evenly spread. Tests of pure functions keep all their cases."""
     cases: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
@@ -126,26 +125,26 @@ def is_everyday(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
-    """Note which test is set up and runs."""
+    """Record which test is set up and runs."""
     outside.running.append(item)
     return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown() -> Iterator[None]:
-    """What ends with a test may have been started for others before it."""
+    """Stop recording the test: its teardown may stop programs that earlier tests requested."""
     outside.running.pop()
     return (yield)
 
 
 @pytest.fixture(scope="session")
 def process() -> None:
-    """Stand for any program that the test starts."""
+    """Declare that the test starts a program."""
 
 
 @pytest.fixture(scope="session")
 def postgresql() -> str:
-    """The address of a PostgreSQL server where databases may be created."""
+    """Return the address of a PostgreSQL server where databases can be created."""
     return postgres_server()
 
 
@@ -157,12 +156,12 @@ def object_storage() -> ObjectServer:
 
 @pytest.fixture
 def ledger(pytestconfig: pytest.Config) -> Ledger:
-    """Return the ledger in which drills record their tries."""
+    """Return the ledger in which drills record their results."""
     return pytestconfig.stash[_LEDGER]
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A worker of several hands its ledger over."""
+    """Pass the ledger of a worker process on."""
     output: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
     if output is not None:
         output[_DRILLS] = asdict(session.config.stash[_LEDGER])[_DRILLS]
@@ -170,14 +169,14 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """A worker has ended: its drills count like our own."""
+    """Add the drills of a worker process that has ended to our own."""
     node.config.stash[_LEDGER].add(getattr(node, "workeroutput", {}).get(_DRILLS, {}))
 
 
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, exitstatus: pytest.ExitCode, config: pytest.Config
 ) -> None:
-    """Print the table; keep it where asked, when every drill went well."""
+    """Print the table; write it to the requested file if every drill succeeded."""
     ledger = config.stash[_LEDGER]
     if not ledger.drills or hasattr(config, "workerinput"):
         return

@@ -1,6 +1,6 @@
-"""Print the shape of the code as a table: its size, the way of two requests, and how modules depend on each other.
+"""Print the shape of the code as a table: its size, the path of two requests, and how modules depend on each other.
 
-``python -m tests.shape --write`` also puts the table into ``docs/architecture.md``.
+``python -m tests.shape --write`` also writes the table into ``docs/architecture.md``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SOURCE: Final = ROOT / "src"
 PAGE: Final = ROOT / "docs" / "architecture.md"
 MARKS: Final = ("<!-- shape -->", "<!-- /shape -->")
 TENANT: Final = "/api/v1/tenants/acme"
-#: The requests whose way is measured, and requests that a service has answered before, so that its caches are filled.
+#: The measured requests, and requests that the service has processed before, so that its caches are filled.
 REQUESTS: Final = (f"{TENANT}/chargebacks/aggregate?group_by=tag:team", f"{TENANT}/costs")
 _BEFORE: Final = (f"{REQUESTS[0]}&period=month", f"{REQUESTS[1]}?period=month")
 _QUERIES: Final = "chargeback.store.queries"
@@ -42,14 +42,14 @@ Graph = Mapping[str, Collection[str]]
 
 @dataclass(frozen=True)
 class Module:
-    """One file of the code: its dotted name, and its text."""
+    """One file of the code: its dotted name and its text."""
 
     name: str
     text: str
 
     @cached_property
     def nodes(self) -> list[ast.AST]:
-        """The nodes of the syntax tree."""
+        """Return the nodes of the syntax tree."""
         return list(ast.walk(ast.parse(self.text)))
 
     def imported(self, known: Collection[str]) -> set[str]:
@@ -89,7 +89,7 @@ def reachable(graph: Graph) -> dict[str, set[str]]:
 
 
 def circles(graph: Graph) -> int:
-    """Return how many groups of modules import each other, directly or not.
+    """Return the number of groups of modules that import each other, directly or not.
 
     >>> circles({"a": ["b"], "b": ["a", "c"], "c": [], "d": ["e"], "e": ["d"]})
     2
@@ -101,7 +101,7 @@ def circles(graph: Graph) -> int:
 
 
 def longest_chain(graph: Graph) -> int:
-    """Return how many modules the longest chain of imports has; a circle counts as one module.
+    """Return the number of modules in the longest chain of imports; a circle counts as one module.
 
     >>> longest_chain({"a": ["b"], "b": ["a", "c"], "c": ["d"], "d": []})
     3
@@ -153,13 +153,13 @@ def import_share(found: Iterable[Module]) -> float:
 
 @dataclass
 class Way:
-    """The functions of the code that a request calls, in all threads, and the depth of the calls."""
+    """The functions that a request calls, in all threads, and the depth of the calls."""
 
     functions: set[CodeType] = field(default_factory=set)
     depth: int = 0
 
     def note(self, frame: FrameType) -> None:
-        """Note a call, if it is one of the code."""
+        """Record a call of a function of the code."""
         depth = 0
         above: FrameType | None = frame
         while above is not None:
@@ -170,7 +170,7 @@ class Way:
             self.depth = max(self.depth, depth)
 
     def measure(self) -> str:
-        """Return the number of files and functions, the depth, and how many times commits have changed the files."""
+        """Return the number of files and functions, the depth, and the number of changes to the files in commits."""
         files = {str(Path(each.co_filename).relative_to(ROOT)) for each in self.functions}
         command = ["git", "log", "--format=", "--name-only", "--", "src"]
         changed = Counter(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split())
@@ -179,7 +179,7 @@ class Way:
 
 
 def ways() -> dict[str, Way]:
-    """Return the way of each request through a service that has answered others before."""
+    """Return the path of each request through a service that has processed others before."""
     found: dict[str, Way] = {}
     present: list[Way] = []
 
@@ -237,7 +237,7 @@ def measures() -> Iterator[tuple[str, str]]:
 
 
 def main() -> None:
-    """Print the table; with ``--write``, also put it between the marks of the page."""
+    """Print the table; with ``--write``, also write it between the markers on the page."""
     table = "\n".join(["| measure | now |", "|---|---|", *(f"| {name} | {value} |" for name, value in measures())])
     print(table)
     if "--write" in sys.argv[1:]:

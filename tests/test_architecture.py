@@ -1,4 +1,4 @@
-"""The architecture page names existing functions."""
+"""The architecture page refers to existing functions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_every_named_function_exists(name: str) -> None:
 
 @pytest.mark.parametrize("heading", ["How a billing line is processed", "How a request is handled"])
 def test_a_section_has_at_most_twelve_steps(heading: str) -> None:
-    """The steps are numbered without a gap, and each ends with the function that performs it."""
+    """Steps are numbered without a gap, and each ends with the name of the function that performs it."""
     section = PAGE.partition(f"## {heading}\n")[2].partition("\n## ")[0]
     steps = re.findall(r"^(\d+)\. \*\*.+\n(?:   +[^`\n]+\n)*   +`(chargeback\.[\w.]+)`$", section, re.MULTILINE)
     assert [int(number) for number, _ in steps] == list(range(1, len(steps) + 1))

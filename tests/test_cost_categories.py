@@ -1,4 +1,4 @@
-"""The ten minutes of docs/cost-categories.md: its files, commands and questions, in order."""
+"""The tutorial of docs/cost-categories.md: its files, commands and requests, in order."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from tests.support.sources import Laboratory, line
 PAGE: Final = (Path(__file__).parents[1] / "docs" / "cost-categories.md").read_text(encoding="utf-8")
 TUTORIAL: Final = PAGE.partition("## Ten minutes\n")[2].partition("\n## ")[0]
 DAYS: Final = [date(2026, 1, day) for day in (23, 24, 25)]
-#: What each identity writes on each day, in gigabytes, at a dollar each.
+#: The gigabytes that each identity writes on each day, at a dollar each.
 WRITTEN: Final = {
     ("lkc-orders", "sa-pay"): 40,
     ("lkc-orders", "sa-web"): 30,
@@ -78,7 +78,7 @@ def bill(day: date) -> list[BillingLine]:
 
 @dataclass(frozen=True)
 class Example:
-    """The tenant of the page: its folder, and a client of the service."""
+    """The tenant of the page: its folder and a client of the service."""
 
     folder: Path
     client: httpx.Client
@@ -129,7 +129,7 @@ def test_the_ten_minutes(example: Example) -> None:
 
 
 def test_every_example_on_the_page_is_valid() -> None:
-    """The document of the reference, and the CSV file."""
+    """The document in the reference and the CSV file are valid."""
     (document,) = re.findall(r"```yaml\n(default:.*?)```", PAGE, re.DOTALL)
     assert parse_category("empty", yaml.safe_load(document)).rules == ()
     (file,) = re.findall(r"```csv\n(.*?)```", PAGE, re.DOTALL)
@@ -137,7 +137,7 @@ def test_every_example_on_the_page_is_valid() -> None:
 
 
 def test_the_example_of_steps(tmp_path: Path) -> None:
-    """The table of the page, from the aggregates of a bill with these costs, after none of the steps and after each."""
+    """The table on the page has the aggregates before the first step and after each step."""
     (text,) = re.findall(r"```yaml\n(share:.*?)```", PAGE, re.DOTALL)
     share = yaml.safe_load(text)["share"]
     lines = [
@@ -160,7 +160,7 @@ def test_the_example_of_steps(tmp_path: Path) -> None:
 
 
 def _lookup(category: CostCategory) -> CategoryLookup:
-    """The one category of a reader."""
+    """Return the only category of a reader."""
     tags, names = SomeTags({}), SomeNames({})
     return CategoryLookup(
         CategoryIndex({category.key: StoredCategory(category)}),
@@ -169,7 +169,7 @@ def _lookup(category: CostCategory) -> CategoryLookup:
 
 
 def test_the_page_has_the_limits_that_there_are() -> None:
-    """Numbers that the code decides."""
+    """The limits on the page are those in the code."""
     for limit in (MOST_CATEGORIES, f"{MAX_RULES:,}", f"{MAX_VALUES:,}", f"{MAX_DEPTH} levels"):
         assert f" {limit}" in PAGE, limit
 

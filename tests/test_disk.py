@@ -1,4 +1,4 @@
-"""Messages about permissions, wherever a file cannot be read or written."""
+"""Messages about permissions when a file cannot be read or written."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.users import as_nobody
 
 @pytest.fixture
 def closed() -> Iterator[Path]:
-    """A folder with a configuration that cannot be read, within one that all users see."""
+    """A folder with a configuration that cannot be read, in a folder that all users can access."""
     with tempfile.TemporaryDirectory() as made:
         outside = Path(made)
         outside.chmod(0o755)
@@ -44,7 +44,7 @@ def expected(folder: Path, user: str) -> str:
 
 
 def test_what_is_permitted_needs_no_explanation(tmp_path: Path) -> None:
-    """Nothing is said where permissions are not the cause; a missing path is judged by the folder it would be in."""
+    """If permissions are not the cause, no explanation is added; for a missing path, its folder is checked."""
     assert explain_denial(tmp_path / "no" / "such") == explain_denial(tmp_path) == ""
     (tmp_path / "x").write_text("")
     assert explain_denial(tmp_path / "x", write=False) == ""
@@ -52,7 +52,7 @@ def test_what_is_permitted_needs_no_explanation(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("what", ["database", "facts", "state", "emitted", "backup", "configuration"])
 def test_whoever_may_not_is_told_who_may(what: str, closed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A message about a closed folder names it, its owner, this process's user and group, and what to do."""
+    """The message about an inaccessible folder has its path, owner, this process's user and group, and a remedy."""
     monkeypatch.setenv("CHARGEBACK_STATE_DIR", str(closed / "state"))
     in_the_way = closed.parent / "chargeback.yaml" if what == "configuration" else closed
 
@@ -81,7 +81,7 @@ def test_whoever_may_not_is_told_who_may(what: str, closed: Path, monkeypatch: p
 
 
 def test_a_database_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
-    """A wrong path of SQLite is in the message, with any reason."""
+    """The message about a database that cannot be opened has its path, for any reason."""
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError, match=f"{tmp_path}/file/main.db: unable to open database file"):
         ControlDatabase(f"sqlite:///{tmp_path}/file/main.db").upgrade()
@@ -92,7 +92,7 @@ def test_a_database_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
     [("data/a.db", "/etc/x/data/a.db"), ("../a", "/etc/a"), ("/a/../b", "/b"), ("./a", "/etc/x/a"), ("ä", "/etc/x/ä")],
 )
 def test_where_paths_lead(written: str, expected: str) -> None:
-    """Relative ones start at the folder."""
+    """Relative paths start at the folder."""
     assert locate(written, Path("/etc/x")) == Path(expected)
 
 
@@ -110,6 +110,6 @@ def test_where_paths_lead(written: str, expected: str) -> None:
     ],
 )
 def test_what_is_no_path(written: str, words: str) -> None:
-    """The message says why and shows nothing of it."""
+    """The message explains the error and shows no part of the value."""
     with pytest.raises(ValueError, match=words):
         locate(written, Path("/etc/x"))

@@ -1,4 +1,4 @@
-"""The pages that lead readers by the hand: their commands run, in order, against the demo that they start."""
+"""The how-to pages: their commands run, in order, against the demo that they start."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ pytestmark = pytest.mark.usefixtures("process")
 
 DOCS = Path(__file__).parents[1] / "docs"
 START = DOCS / "start.md"
-#: This page has a demo of its own, with closed months.
+#: This page has its own demo, with closed months.
 FINANCE = DOCS / "how-to" / "finance.md"
-#: In this order: the first page leaves a policy behind, which the others do not mind.
+#: The pages in order: the first one leaves a policy, which does not affect the others.
 PAGES = (START, *sorted(set((DOCS / "how-to").glob("*.md")) - {FINANCE}))
 _STEP = re.compile(
     r"```console\n(?P<commands>.*?)```(?:\n+```json\n(?P<answer>.*?)```)?|```python\n(?P<python>.*?)```", re.DOTALL
@@ -37,14 +37,14 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 @dataclass(frozen=True)
 class Command:
-    """A command of a page, and the lines that the page shows below it."""
+    """A command on a page, and the output that the page shows below it."""
 
     text: str
     shown: list[str]
 
 
 def commands(block: str) -> Iterator[Command]:
-    """Yield the commands of a block; a command that has a here-document goes on to its end."""
+    """Yield the commands of a block; a command with a here-document extends to its end."""
     for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
         lines = part.rstrip("\n").split("\n")
         end = lines.index("END") + 1 if "<<'END'" in lines[0] else 1
@@ -52,13 +52,13 @@ def commands(block: str) -> Iterator[Command]:
 
 
 def pattern(text: str) -> str:
-    """Return a text without what differs from day to day: numbers, dates, ids."""
+    """Return a text without the parts that differ from day to day: numbers, dates, ids."""
     return " ".join(_NUMBER.sub("0", re.sub(r"\b[0-9a-f]{8}-[0-9a-f-]{27}\b", "0", text)).split())
 
 
 def is_like(answer: Any, shown: Any) -> bool:
-    """Return whether an answer has everything that is shown, with other numbers: each shown item of a list is like one
-    of the answer."""
+    """Return whether a response has everything that is shown, with other numbers: each shown item of a list matches one
+    of the response."""
     if isinstance(shown, dict):
         return isinstance(answer, dict) and all(name in answer and is_like(answer[name], shown[name]) for name in shown)
     if isinstance(shown, list):
@@ -69,7 +69,7 @@ def is_like(answer: Any, shown: Any) -> bool:
 
 
 class Terminal:
-    """A shell in the folder of the demo, which is served at a port of its own."""
+    """A shell in the folder of the demo, which is served on a separate port."""
 
     def __init__(self, folder: Path, port: int) -> None:
         self.folder = folder
@@ -77,11 +77,11 @@ class Terminal:
         self.variables: dict[str, str] = {}
 
     def here(self, text: str) -> str:
-        """Return a text of a page with the address that the demo has here."""
+        """Return a text of a page with the address of this demo."""
         return text.replace("127.0.0.1:8080", f"127.0.0.1:{self.port}")
 
     def run(self, command: Command) -> str:
-        """Run a command, and compare what it prints with what is shown; return its standard output."""
+        """Run a command, and compare its output with the page; return its standard output."""
         if found := re.fullmatch(r"(\w+)=(\$\(.*\))", command.text):
             self.variables[found[1]] = self._said(self.here(f"echo {found[2]}")).stdout.strip()
             return ""
@@ -94,7 +94,7 @@ class Terminal:
         return done.stdout
 
     def wait_until_idle(self) -> None:
-        """Wait for the end of the run with which the service begins."""
+        """Wait for the end of the service's first run."""
         address = f"http://127.0.0.1:{self.port}/api/v1/tenants/acme/pipeline/status"
         eventually(lambda: httpx.get(address, timeout=60).json()["is_running"] is False, seconds=240)
 
@@ -112,13 +112,13 @@ class Terminal:
 
 
 def _folders(line: str) -> str:
-    """Return a line without the folders of paths, which are the reader's own."""
+    """Return a line without the folders of paths, which depend on the reader."""
     return re.sub(r"/\S*/", "", line)
 
 
 @contextmanager
 def demo(folder: Path, page: Path) -> Iterator[Terminal]:
-    """Start the demo as a page says, on a port of its own."""
+    """Start the demo as on a page, on a separate port."""
     (found,) = re.findall(r"^\$ make demo SIZE=(\w+) DAYS=(\d+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     port = free_port()
     with (folder / "log").open("wb") as log:
@@ -142,14 +142,14 @@ def demo(folder: Path, page: Path) -> Iterator[Terminal]:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("pages", [PAGES, (FINANCE,)], ids=["start", "finance"])
 def test_what_the_pages_tell_readers_to_type(tmp_path: Path, pages: tuple[Path, ...]) -> None:
-    """Every command succeeds and prints the shown output, apart from numbers; every response has what is shown."""
+    """Every command succeeds with the shown output, apart from numbers; every response has the shown content."""
     with demo(tmp_path, pages[0]) as terminal:
         for page in pages:
             follow(page, terminal)
 
 
 def follow(page: Path, terminal: Terminal) -> None:
-    """Do what a page says."""
+    """Execute the commands of a page."""
     for step in _STEP.finditer(page.read_text(encoding="utf-8")):
         if step["python"]:
             words = [sys.executable, "-c", step["python"]]
@@ -166,14 +166,14 @@ def follow(page: Path, terminal: Terminal) -> None:
 
 
 def test_completion_is_offered_as_documented(tmp_path: Path) -> None:
-    """The variable of docs/install.md prints the lines for bash, without knowing the shell that runs it."""
+    """The variable in docs/install.md prints the lines for bash, whatever shell runs the command."""
     (line,) = re.findall(r"`(_CHARGEBACK_COMPLETE=\w+ chargeback)`", (DOCS / "install.md").read_text(encoding="utf-8"))
     said = Terminal(tmp_path, 0).run(Command(line, []))
     assert "complete -o default -F _chargeback_completion chargeback" in said
 
 
 def test_the_pages_show_this_version() -> None:
-    """Where the version is shown, it is the one that is installed."""
+    """Pages show the version that is installed."""
     for page in (START, DOCS / "install.md"):
         text = page.read_text(encoding="utf-8")
         assert re.findall(r"^\$ chargeback --version\n(.+)$", text, re.MULTILINE) == [__version__]

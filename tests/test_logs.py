@@ -20,7 +20,7 @@ def _logging_is_restored() -> Iterator[None]:
 
 
 def test_json_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    """The word json gives one object a line, with what the work is about where that is known."""
+    """With the format json, each line is an object, with the tenant, run and date if they are known."""
     configure_logging(LoggingSettings(format="json"))
     with log_context(tenant="acme", run=7):
         logging.getLogger("chargeback.pipeline").info("gathered=%d", 3, extra={"date": "2026-01-02"})
@@ -40,7 +40,7 @@ def test_json_lines(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_format_may_name_the_context(capsys: pytest.CaptureFixture[str]) -> None:
-    """A text format may contain tenant, run and date; without a context they are empty."""
+    """A text format may include tenant, run and date, which are empty if they are unknown."""
     configure_logging(LoggingSettings(format="[%(tenant)s] %(message)s"))
     logging.getLogger("a").info("one")
     with log_context(tenant="acme"):
@@ -50,7 +50,7 @@ def test_a_format_may_name_the_context(capsys: pytest.CaptureFixture[str]) -> No
 
 @pytest.mark.parametrize("name", ["distributed", "distributed.scheduler", "distributed.nanny"])
 def test_dask_tells_what_went_wrong_only(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its debug messages are left out at every level of the rest, unless the configuration names it."""
+    """Dask's debug messages are omitted at every level of the root logger, unless a level for it is configured."""
     configure_logging(LoggingSettings(level="DEBUG"))
     logging.getLogger(name).info("started a worker")
     logging.getLogger(name).warning("lost a worker")
@@ -62,7 +62,7 @@ def test_dask_tells_what_went_wrong_only(name: str, capsys: pytest.CaptureFixtur
 
 
 def test_levels(capsys: pytest.CaptureFixture[str]) -> None:
-    """The level holds for everything but the modules that have one of their own."""
+    """The level applies to all modules except those with their own level."""
     configure_logging(LoggingSettings(level="WARNING", per_module_levels={"quiet": "ERROR", "loud": "DEBUG"}))
     for name in ("quiet", "loud", "other"):
         logging.getLogger(name).warning("warned %s", name)
@@ -73,7 +73,7 @@ def test_levels(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_libraries_are_quiet_unless_named(capsys: pytest.CaptureFixture[str]) -> None:
-    """httpx's line for every request is left out, unless the configuration names it."""
+    """httpx's line for every request is omitted unless a level for it is configured."""
     configure_logging(LoggingSettings(level="DEBUG"))
     logging.getLogger("httpx").info("a request")
     configure_logging(LoggingSettings(per_module_levels={"httpx": "INFO"}))
@@ -84,7 +84,7 @@ def test_libraries_are_quiet_unless_named(capsys: pytest.CaptureFixture[str]) ->
 
 @pytest.mark.parametrize("style", ["json", "%(message)s"])
 def test_known_secrets_are_masked(capsys: pytest.CaptureFixture[str], style: str) -> None:
-    """A secret that some library puts into a message, its arguments or a traceback is hidden."""
+    """A secret that a library adds to a message, its arguments or a traceback is masked."""
     configure_logging(LoggingSettings(format=style), secrets={'to"p-secret', "abc"})
     try:
         int('refused to"p-secret')
@@ -97,7 +97,7 @@ def test_known_secrets_are_masked(capsys: pytest.CaptureFixture[str], style: str
 
 
 def test_configuring_twice_says_things_once(capsys: pytest.CaptureFixture[str]) -> None:
-    """A second configuration replaces the first."""
+    """A second configuration replaces the first, so that records are logged once."""
     configure_logging(LoggingSettings())
     configure_logging(LoggingSettings())
     logging.getLogger("x").error("only once")

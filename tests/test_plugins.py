@@ -1,4 +1,4 @@
-"""Loading plugins and calling them: every error says why."""
+"""Loading and calling plugins: every error has the reason."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Unspeakable(Exception):
 
 
 def fail(error: Exception) -> None:
-    """Raise the error, at a place to be told."""
+    """Raise an error at a known line."""
     raise error
 
 
@@ -35,7 +35,7 @@ def fail(error: Exception) -> None:
     ],
 )
 def test_an_error_in_one_line(error: Exception, told: str) -> None:
-    """Its type, its message without secrets, and where in the plugin it was raised."""
+    """The text has the type, the message without secrets, and the location in the plugin."""
     with pytest.raises(type(error)) as caught:
         fail(error)
     place = f" (test_plugins.py, line {fail.__code__.co_firstlineno + 2})"
@@ -43,7 +43,7 @@ def test_an_error_in_one_line(error: Exception, told: str) -> None:
 
 
 def test_what_is_declared_passes() -> None:
-    """An error that the contract names is the very same one, its text such that it can be stored."""
+    """A declared error is raised unchanged, apart from characters that cannot be stored."""
     for error in (SourceRejected("no \ud83d"), ConfigurationError([]), Stopped("asked to")):
         with pytest.raises(type(error)) as caught, calling("plugin tiny", "open"):
             raise error
@@ -53,7 +53,7 @@ def test_what_is_declared_passes() -> None:
 
 @pytest.mark.parametrize("error", [RuntimeError("no"), SystemExit(1), AllocationError("mine")])
 def test_what_is_not_declared_names_the_plugin(error: BaseException, caplog: pytest.LogCaptureFixture) -> None:
-    """The traceback is logged at DEBUG."""
+    """Other errors name the plugin, and the traceback is logged at DEBUG."""
     caplog.set_level(logging.DEBUG, "chargeback")
     with (
         pytest.raises(PluginError, match=f"plugin tiny: open raised {type(error).__name__}"),
@@ -65,13 +65,13 @@ def test_what_is_not_declared_names_the_plugin(error: BaseException, caplog: pyt
 
 
 def test_a_key_press_is_nobodys_mistake() -> None:
-    """KeyboardInterrupt goes through."""
+    """KeyboardInterrupt is raised unchanged."""
     with pytest.raises(KeyboardInterrupt), calling("plugin tiny", "open"):
         raise KeyboardInterrupt
 
 
 def test_after_a_wish_to_stop_everything_is_stopping() -> None:
-    """What fails then fails for that."""
+    """After a stop is requested, any error counts as stopped."""
     stop = Event()
     stop.set()
     with pytest.raises(Stopped), calling("plugin tiny", "open", stop=stop):
@@ -87,20 +87,20 @@ def test_after_a_wish_to_stop_everything_is_stopping() -> None:
     ],
 )
 def test_why_a_plugin_cannot_be_loaded(error: BaseException, why: str) -> None:
-    """A declared error says it in its own words; any other is named."""
+    """A declared error keeps its message; any other error has its type."""
     with pytest.raises(PluginError) as caught, loading(ValueError):
         raise error
     assert str(caught.value) == why
 
 
 def test_what_is_asked_to_end_ends() -> None:
-    """Ctrl-C while a plugin is loaded is not reported as the plugin's error."""
+    """Ctrl-C while a plugin is loaded is not reported as an error of the plugin."""
     with pytest.raises(KeyboardInterrupt), loading(ValueError):
         raise KeyboardInterrupt
 
 
 def test_installed_plugins_are_in_order() -> None:
-    """Plugins are ordered by name; an unknown group has none."""
+    """Plugins are ordered by name; an unknown group is empty."""
     names = [entry.name for entry in installed_plugins("chargeback.ecosystems")]
     assert names == sorted(names) != []
     assert installed_plugins("chargeback.nothing") == []

@@ -1,4 +1,4 @@
-"""The commands of the README."""
+"""The commands in the README."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ VARIABLES = {
 
 
 def words(line: str) -> list[str]:
-    """The words of a command line after its program."""
+    """Return the arguments of a command line without the program."""
     return shlex.split(line, comments=True)[1:]
 
 
 def options(name: str) -> set[str]:
-    """The options of a command and of the commands below it."""
+    """Return the options of a command and of its subcommands."""
     command: Any = GROUP.commands[name]
     commands = command.commands.values() if hasattr(command, "commands") else (command,)
     return {option for each in commands for parameter in each.params for option in parameter.opts}
@@ -44,18 +44,18 @@ def options(name: str) -> set[str]:
 
 @pytest.mark.parametrize("line", [line for line in COMMANDS if line.startswith("chargeback ")])
 def test_commands_have_these_options(line: str) -> None:
-    """Each command of ``chargeback`` exists and takes the options that it is shown with."""
+    """Each ``chargeback`` command in the README exists with the shown options."""
     name, *rest = words(line)
     assert {word for word in rest if word.startswith("-")} <= options(name)
 
 
 def test_the_table_of_commands_is_whole() -> None:
-    """Every command has a row, and every row an existing command."""
+    """The table has a row for exactly the existing commands."""
     assert set(re.findall(r"^\| `chargeback (\w+)` \|", README, re.MULTILINE)) == set(GROUP.commands)
 
 
 def test_the_variables_of_a_new_configuration_are_named() -> None:
-    """Before the command that reads `.env`, the README says which variables it has to hold."""
+    """Before the command that reads `.env`, the README lists the variables that it must define."""
     template = (ROOT / "src" / "chargeback" / "config" / "template.yaml").read_text(encoding="utf-8")
     active = "\n".join(line.partition("#")[0] for line in template.splitlines())
     before = README.partition("alias chargeback=")[0]
@@ -64,18 +64,19 @@ def test_the_variables_of_a_new_configuration_are_named() -> None:
 
 
 def test_the_first_steps_work(chargeback: Run, tmp_path: Path) -> None:
-    """The commands under «Your own bill» do what they say, up to the first one that needs an account."""
+    """The commands under «Your own bill» work, up to the first one that needs an account."""
     _, _, section = README.partition("## Your own bill")
     init, check, run, _ = (words(line) for line in re.findall(r"^\$ (chargeback .+)$", section, re.MULTILINE)[:4])
     assert chargeback(*init).returncode == 0
     assert (tmp_path / "chargeback.yaml").is_file()
     said = chargeback(*(word for word in check if word != "--online"), **VARIABLES)
     assert (said.returncode, said.stderr) == (0, "")
-    assert chargeback(*run).returncode == 2  # the variables are not set: it says so, and starts nothing
+    assert chargeback(*run).returncode == 2  # without the variables, it reports them and starts nothing
 
 
 def test_make_demo_installs_what_runs_and_says_so() -> None:
-    """Without an environment ``make demo`` makes one from the runtime's packages alone, with a line for every step."""
+    """Without an environment, ``make demo`` creates one with only the runtime's packages, and prints a line for every
+    step."""
     done = subprocess.run(
         ["make", "--dry-run", "demo", "VENV=/nonexistent/development", "RUN=/nonexistent/run"],
         cwd=ROOT,
@@ -90,13 +91,13 @@ def test_make_demo_installs_what_runs_and_says_so() -> None:
 
 @pytest.mark.parametrize("word", ["pipx install .", "uv tool install .", "pip wheel --no-deps -w dist ."])
 def test_the_package_can_be_installed_as_described(word: str) -> None:
-    """The ways to install that are named are those of a package with a command of its own."""
+    """The documented ways to install the package lead to a package with a command."""
     assert f"`{word}`" in README
     assert 'chargeback = "chargeback.cli.main:main"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 
 def test_python_is_new_enough() -> None:
-    """The README, the package and the Makefile name the same oldest Python."""
+    """The README, the package and the Makefile require the same oldest Python."""
     assert "Python 3.11 or newer" in README
     assert 'requires-python = ">=3.11"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     assert sys.version_info >= (3, 11)

@@ -1,4 +1,4 @@
-"""The page about what is public names what exists."""
+"""The page about the public interface lists existing names."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ MODULES = re.findall(r"^\| `(chargeback[\w.]+)` \| (.+) \|$", PAGE, re.MULTILINE
 
 @pytest.mark.parametrize(("module", "names"), MODULES, ids=[module for module, _ in MODULES])
 def test_what_plugins_may_import_exists(module: str, names: str) -> None:
-    """Every name is one of its module, and has a description where it is a class or a function."""
+    """Every name exists in its module, and classes and functions have a docstring."""
     found = import_module(module)
     for name in re.findall(r"`(\w+)`", names):
         assert hasattr(found, name), name
 
 
 def test_what_the_example_imports_is_public() -> None:
-    """The tutorial builds on nothing that may change."""
+    """The tutorial imports only public names."""
     public = {(module, name) for module, names in MODULES for name in re.findall(r"`(\w+)`", names)}
     sources = (Path(__file__).parents[1] / "examples" / "acme-ecosystem").rglob("*.py")
     imported = {

@@ -1,4 +1,4 @@
-"""The worked example of docs/trust.md: a bill that changes on the third day, and the responses to its requests."""
+"""The example of docs/trust.md: a bill that changes on the third day, and the responses to its requests."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ FIRST, SECOND = (datetime(2026, *day, 12, tzinfo=UTC) for day in ((1, 31), (2, 3
 
 
 def bill(day: date, gigabytes: int) -> list[BillingLine]:
-    """A line for what was written to the cluster, at a dollar per gigabyte."""
+    """Return a line for the bytes written to the cluster, at a dollar per gigabyte."""
     amount = Decimal(gigabytes)
     return [line(f"{amount}", resource=CLUSTER, day=day, quantity=amount, unit_price=Decimal(1), unit="GB")]
 
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    """The example: three days are calculated; on the third day after that, the provider corrects the last one."""
+    """A client of the example: three days are calculated; three days later, the provider corrects the last one."""
     with Laboratory(tmp_path_factory.mktemp("trust"), days=len(DAYS)) as laboratory:
         sources = laboratory.sources
         sources.listed = Inventory(
@@ -61,14 +61,15 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 @pytest.mark.extensive
 @pytest.mark.parametrize(("path", "shown"), [pytest.param(*each, id=each[0][:80]) for each in questions(PAGE)])
 def test_the_page_shows_what_is_answered(client: httpx.Client, path: str, shown: object) -> None:
-    """Every response on the page is that of the service, as far as it is shown."""
+    """The responses on the page are those of the service, in the shown parts."""
     response = client.get(path)
     assert response.status_code == 200, response.text
     assert shown_of(response.json(), shown) == shown
 
 
 def test_the_page_asks_every_question() -> None:
-    """Revisions, restatements, an earlier instant, the difference, the changes, the reason and the reconciliation."""
+    """The page has requests for revisions, restatements, an earlier instant, differences, changes, reasons and
+    reconciliation."""
     asked = " ".join(path for path, _ in questions(PAGE))
     for question in ("/revisions", "/restatements", "as_of=", "/diff", "/changes", "/explain", "/reconciliation"):
         assert question in asked, question

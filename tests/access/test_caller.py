@@ -19,5 +19,5 @@ def test_who_may_do_something_may_read(right: Right) -> None:
 
 
 def test_nothing_is_nothing() -> None:
-    """Without a right not even reading is allowed."""
+    """An empty list gives no right, not even to read."""
     assert rights_of([]) == frozenset()

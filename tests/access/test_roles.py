@@ -1,4 +1,4 @@
-"""Roles: the first one of the file that fits decides, for each tenant."""
+"""Roles: for each tenant, the first matching role of the file decides."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TENANTS = ("acme", "globex")
 
 
 def role(name: str = "roles[0]", allow: str = "read", **more: Any) -> Role:
-    """A role of expressions that are written as texts."""
+    """Return a role with patterns from strings."""
     for key in ("users", "groups"):
         more[key] = tuple(map(re.compile, more.get(key, ())))
     return Role(name, frozenset({Right(allow)}), **more | {"tenants": frozenset(more.get("tenants", ()))})
@@ -44,7 +44,8 @@ def scope_of(roles: Sequence[Role], *groups: str) -> Mapping[str, Sequence[str]]
 
 
 def test_the_example_of_the_documentation() -> None:
-    """Platform may do everything, finance sees everything, a team sees its own rows of one tenant, others nothing."""
+    """Platform has all rights, finance exports everything, a team reads its rows of one tenant, others have no
+    access."""
     roles = [
         role("roles[0]", "admin", groups=["platform"]),
         role("roles[1]", "export", groups=["finance"]),
@@ -67,7 +68,7 @@ def test_several_groups_of_one_role() -> None:
 
 
 def test_expressions_match_as_a_whole() -> None:
-    """A name that only contains what is meant is another name."""
+    """An expression must match the whole name."""
     roles = [role(groups=["platform"], users=["ann"])]
     assert access(roles, ["platform"])
     for user, group in (("annabel", "platform"), ("joann", "platform"), ("ann", "platform2"), ("ann", "my-platform")):
@@ -75,7 +76,7 @@ def test_expressions_match_as_a_whole() -> None:
 
 
 def test_users_and_groups_both_have_to_fit() -> None:
-    """A role of users and groups is of those users only while they are in one of the groups."""
+    """A role with users and groups applies to those users while they are in one of the groups."""
     roles = [role(users=["ann"], groups=["finance"])]
     assert access(roles, ["finance"])
     assert access(roles, ["other"]) is None
@@ -83,7 +84,7 @@ def test_users_and_groups_both_have_to_fit() -> None:
 
 
 def test_a_name_that_no_group_gives_a_value() -> None:
-    """An expression without the name, or an empty text, allows no row; it does not allow all of them."""
+    """If no group gives the name a value, or only an empty one, the scope allows no row rather than every row."""
     roles = [role(groups=["team-(?P<team>.*)", "guests"], scope={CENTER: ["${team}"]})]
     assert scope_of(roles, "guests") == {CENTER: []}
     assert scope_of(roles, "team-") == {CENTER: []}
@@ -92,7 +93,7 @@ def test_a_name_that_no_group_gives_a_value() -> None:
 
 @pytest.mark.parametrize("name", ["UNASSIGNED", "UNTAGGED", "UNALLOCATED"])
 def test_a_group_that_is_called_like_rows_without_a_value(name: str) -> None:
-    """Only a scope that says so itself shows what is assigned to no one."""
+    """A group named like rows without a value gives no access to them; a scope that lists them does."""
     assert scope_of([role(groups=[TEAM], scope={CENTER: ["${team}"]})], f"team-{name}", "team-a") == {CENTER: ["a"]}
     assert scope_of([role(groups=[TEAM], scope={CENTER: [name]})], "team-a") == {CENTER: [name]}
 
@@ -104,14 +105,13 @@ def test_parts_of_one_group_belong_together() -> None:
 
 
 def test_a_part_without_text() -> None:
-    """A value of two names, one of which matched an empty text, allows nothing: neither ``a-`` nor ``-test``."""
+    """If one of two names in a value matched an empty text, the value allows nothing."""
     roles = [role(groups=["(?P<unit>.*)/(?P<stage>.*)"], scope={"tag:app": ["${unit}-${stage}"]})]
     assert scope_of(roles, "a/", "/test") == {"tag:app": []}
 
 
 def test_dollars_that_are_meant() -> None:
-    """Only ``${name}`` stands for something, ``$${`` is a literal ``${``, and what a group is called is not replaced
-    again."""
+    """Only ``${name}`` is replaced, ``$${`` is a literal ``${``, and values from group names are not replaced again."""
     roles = [role(groups=[TEAM], scope={CENTER: ["${team}", "$team", "5$", "$${team}"]})]
     assert scope_of(roles, "team-${team}") == {CENTER: ["$team", "${team}", "5$"]}
     with pytest.raises(ValueError, match="needs a name"):
@@ -119,7 +119,7 @@ def test_dollars_that_are_meant() -> None:
 
 
 def test_the_caller() -> None:
-    """It has the name, the groups, each once, and what the roles give."""
+    """A caller has a name, its groups, each once, and what its roles give."""
     caller = Roles([role(groups=["finance"])]).caller("ann", "proxy", ["finance", "x", "finance"])
     assert (caller.name, caller.kind, caller.groups) == ("ann", "proxy", ("finance", "x"))
     assert caller.access("acme") == TenantAccess(frozenset({Right.READ}), None, "roles[0]")
@@ -161,7 +161,7 @@ def expected(roles: Sequence[Role], user: str, groups: set[str], tenant: str) ->
 
 @given(roles=ROLES, **CALLER)
 def test_the_first_role_that_fits_decides(roles: list[Role], user: str, groups: set[str], tenant: str) -> None:
-    """Rights, scope and tenants are those of one role, and the order of groups does not matter."""
+    """Rights, scope and tenants come from the first matching role, whatever the order of groups."""
     assert access(roles, sorted(groups), tenant, user) == expected(roles, user, groups, tenant)
     assert access(roles, sorted(groups)[::-1], tenant, user) == expected(roles, user, groups, tenant)
 
@@ -170,7 +170,7 @@ def test_the_first_role_that_fits_decides(roles: list[Role], user: str, groups: 
 def test_a_role_below_never_widens_one_above(
     roles: list[Role], more: list[Role], user: str, groups: set[str], tenant: str
 ) -> None:
-    """A user keeps exactly the same rights and rows when another role is added at the end of the file."""
+    """Adding a role at the end of the file does not change the rights and rows of users whom earlier roles match."""
     before = access(roles, sorted(groups), tenant, user)
     if before is not None:
         assert access([*roles, *more], sorted(groups), tenant, user) == before

@@ -1,4 +1,4 @@
-"""Small bills, usage tables and memberships as text, for tests in the language of the domain."""
+"""Small bills, usage tables and memberships, written as text."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _cells(text: str) -> list[list[str]]:
 
 
 def bill(text: str) -> pa.Table:
-    """``resource  product type  cost`` a line."""
+    """Return a bill from lines of ``resource  product type  cost``."""
     lines = [
         BillingLine(DAY, datetime(2026, 1, 31, tzinfo=UTC), resource, "KAFKA", kind, Decimal(cost), "USD")
         for resource, kind, cost in _cells(text)
@@ -48,7 +48,7 @@ def bill(text: str) -> pa.Table:
 
 
 def usage(text: str) -> pa.Table:
-    """``measure  resource  subject  value`` a line."""
+    """Return usage from lines of ``measure  resource  subject  value``."""
     rows = _cells(text)
     return pa.table(
         {
@@ -63,7 +63,7 @@ def usage(text: str) -> pa.Table:
 
 
 def members(text: str) -> pa.Table:
-    """``resource  relation  identity …`` a line."""
+    """Return members from lines of ``resource  relation  identity …``."""
     rows = [(row[0], who, row[1]) for row in _cells(text) for who in row[2:]]
     return pa.table(
         {
@@ -77,7 +77,7 @@ def members(text: str) -> pa.Table:
 
 
 def calculate(evidence: Evidence, catalogue: PolicyCatalogue = CATALOGUE) -> CalculatedDay:
-    """One day, calculated by an engine of its own."""
+    """Calculate one day with a new engine."""
     calculator = DayCalculator(catalogue)
     try:
         return calculator.calculate(evidence)
@@ -86,7 +86,8 @@ def calculate(evidence: Evidence, catalogue: PolicyCatalogue = CATALOGUE) -> Cal
 
 
 def rows_of(calculated: CalculatedDay) -> list[str]:
-    """The rows as text: ``resource type portion identity cost_type amount method detail``, in the file's order."""
+    """Return the rows as text: ``resource type portion identity cost_type amount method detail``, in the file's
+    order."""
     names = ["resource_id", "product_type", "portion", "identity_id", "cost_type", "amount"]
     names += ["allocation_method", "allocation_detail"]
     return [

@@ -1,4 +1,4 @@
-"""The evidence of days, from texts or at random."""
+"""The evidence of days, from text or at random."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.allocation.bills import DAY, POLICIES, bill, members, usage
 
 
 def evidence(billed: str, used: str = "", belong: str = "", *, metrics: bool = True) -> Evidence:
-    """A day's evidence from texts."""
+    """Return a day's evidence from text."""
     return Evidence(DAY, bill(billed), usage(used), members(belong), metrics_available=metrics)
 
 
@@ -26,13 +26,13 @@ _costs = st.one_of(
 
 @st.composite
 def random_days(draw: st.DrawFn, most: int = 5000) -> Evidence:
-    """Generate days of a few lines of any size and sign, with none to ``most`` identities."""
+    """Generate days of a few lines of any size and sign, with up to ``most`` identities."""
     resources = ["lkc-1", "lkc-2"]
     kinds = [*POLICIES, "NEWS"]
     lines = draw(
         st.lists(st.tuples(st.sampled_from(resources), st.sampled_from(kinds), _costs), min_size=1, max_size=6)
     )
-    # One huge line at most: the sums of several need not fit 38 digits.
+    # One huge line at most: the sums of several may exceed 38 digits.
     huge = [line for line in lines if abs(Decimal(line[2])) > 10**15]
     lines = [line for line in lines if line not in huge] + huge[:1]
     many = draw(st.sampled_from([count for count in (0, 1, 2, 3, 7, 100, 1000, 5000) if count <= most]))

@@ -1,4 +1,4 @@
-"""The calculation of one day: who is charged how much, and why; no digit is ever lost."""
+"""The calculation of one day: who is charged how much, and why, without losing a digit."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_why_the_first_method_failed(used: str, belong: str, metrics: bool, expe
 
 
 def test_even_over_the_owners_of_the_parts() -> None:
-    """Without usage a pool is shared by the owners of what runs in it, not by its one owner."""
+    """Without usage, the cost of a pool is shared by the owners of its statements, not charged to one owner."""
     day = calculate(evidence("p FLINK 2 \n p CONNECT 2", "", "p owners a b \n p active c"))
     assert rows_of(day) == [
         "p FLINK 1 a shared 1 even_split NO_METRICS_LOCATED",
@@ -87,7 +87,7 @@ def test_even_over_the_owners_of_the_parts() -> None:
 
 
 def test_even_over_the_period_when_nobody_is_active() -> None:
-    """The second method of the chain is used, and the row says which one failed first."""
+    """If no identity is active, the second method applies, and the row says why the first one failed."""
     assert rows_of(calculate(evidence("lkc-1 BASE 3", "", "* period a b c"))) == [
         "lkc-1 BASE 1 a shared 1 even_split NO_ACTIVE_IDENTITIES_LOCATED",
         "lkc-1 BASE 1 b shared 1 even_split NO_ACTIVE_IDENTITIES_LOCATED",
@@ -96,7 +96,7 @@ def test_even_over_the_period_when_nobody_is_active() -> None:
 
 
 def test_unknown_types_are_told_and_go_to_unallocated() -> None:
-    """A product type that no policy names is UNALLOCATED, never lost."""
+    """Lines of an unknown product type go to UNALLOCATED, and the type is reported."""
     day = calculate(evidence("x NEWS 5", "", "x active a \n * period a"))
     assert rows_of(day) == ["x NEWS 1 UNALLOCATED shared 5 terminal UNKNOWN_PRODUCT_TYPE"]
     assert day.unknown_types == ("NEWS",)
@@ -112,7 +112,7 @@ def test_usage_without_an_owner_keeps_its_weight() -> None:
 
 
 def test_proportional_follows_the_other_lines() -> None:
-    """Support follows what each identity was charged; UNALLOCATED and who was credited take no part."""
+    """Support is shared in proportion to the other charges; UNALLOCATED and identities with a credit take no part."""
     day = calculate(
         evidence(
             "lkc-1 BASE 6 \n lkc-2 BASE 2 \n lkc-3 BASE -5 \n x NEWS 100 \n org SUPPORT 8 \n org SUPPORT -4",
@@ -130,7 +130,7 @@ def test_proportional_follows_the_other_lines() -> None:
 
 
 def test_proportional_without_anything_to_follow() -> None:
-    """When no identity was charged, support goes down its chain."""
+    """If no identity was charged, support is shared by the next method of its chain."""
     assert rows_of(calculate(evidence("org SUPPORT 2", "", "* period a"))) == [
         "org SUPPORT 1 a shared 2 even_split NO_ACTIVE_IDENTITIES_LOCATED"
     ]
@@ -144,7 +144,7 @@ def test_unallocated_takes_no_part_in_an_even_split() -> None:
 
 
 def test_ties_go_to_the_first_ids() -> None:
-    """A cent that cannot be divided goes, unit by unit, to the ids that come first."""
+    """Units that cannot be divided evenly go, one each, to the first ids."""
     assert rows_of(calculate(evidence("r BASE 0.000000000005", "", "r active c a b"))) == [
         "r BASE 1 a shared 2E-12 even_split EVEN_SPLIT_ALLOCATION",
         "r BASE 1 b shared 2E-12 even_split EVEN_SPLIT_ALLOCATION",
@@ -153,20 +153,20 @@ def test_ties_go_to_the_first_ids() -> None:
 
 
 def test_rows_of_zero_are_not_written() -> None:
-    """A line of zero has no rows, and an identity whose share of a tiny line is zero has none either."""
+    """Lines of zero have no rows, and neither do shares of zero."""
     assert rows_of(calculate(evidence("r BASE 0 \n r BASE 0.000000000001", "", "r active a b"))) == [
         "r BASE 1 a shared 1E-12 even_split EVEN_SPLIT_ALLOCATION"
     ]
 
 
 def test_a_day_without_lines() -> None:
-    """A gathered, empty day has no rows, in the right schema."""
+    """A gathered day without lines has no rows, but the right schema."""
     rows = calculate(evidence("")).rows
     assert (rows.num_rows, rows.cast(CHARGEBACKS).schema) == (0, CHARGEBACKS)
 
 
 def test_beyond_128_bits() -> None:
-    """The largest bill split by the largest usages is exact too."""
+    """The largest bill is split exactly by the largest usages."""
     day = calculate(
         evidence(
             "r WRITE 99999999999999999999999999.999999999999",
@@ -196,14 +196,14 @@ def test_the_same_evidence_gives_the_same_bytes() -> None:
 
 
 def test_dimension_ids_are_those_of_the_columns() -> None:
-    """Every row carries the id that its dimension's columns hash to."""
+    """The dimension id of each row is the hash of its dimension columns."""
     rows = calculate(evidence("a CKU 7 \n x NEWS 1", "bytes_in a x 1", "a active x y")).rows.to_pylist()
     for row in rows:
         assert row["dimension_id"] == dimension_id(tuple(row[name] for name in DIMENSION_COLUMNS))
 
 
 def test_amounts_that_do_not_fit_are_an_error_of_the_day() -> None:
-    """When the day's sums leave 38 digits the day is an error, not a wrong number."""
+    """If the sums of a day exceed 38 digits, the day is an error."""
     largest = "99999999999999999999999999"
     with pytest.raises(AllocationError, match="38 digits"):
         calculate(evidence(f"r BASE {largest} \n r2 BASE {largest} \n o SUPPORT 1", "", "r active a \n r2 active a"))
@@ -212,7 +212,7 @@ def test_amounts_that_do_not_fit_are_an_error_of_the_day() -> None:
 @settings(max_examples=examples(60))
 @given(random_days())
 def test_the_rows_of_every_line_sum_to_the_line(day: Evidence) -> None:
-    """No digit is lost or invented for any line, of any sign, size, number of decimals or number of identities."""
+    """The rows of each line sum to it exactly, for any sign, size, number of decimals and number of identities."""
     rows = calculate(day).rows
     sums: dict[str, int] = defaultdict(int)
     for line_id, amount in zip(rows["line_id"].to_pylist(), rows["amount"].to_pylist(), strict=True):
@@ -225,5 +225,5 @@ def test_the_rows_of_every_line_sum_to_the_line(day: Evidence) -> None:
 
 
 def test_a_catalogue_knows_its_measures() -> None:
-    """A catalogue knows every measure that its policies may ask for."""
+    """A catalogue lists every measure that its policies use."""
     assert CATALOGUE.measures == {"bytes_in", "bytes_out", "cfu"}

@@ -1,4 +1,4 @@
-"""Explanations of amounts: how a line was split, method by method, as it concerns one identity."""
+"""Explanations of amounts for one identity: how a line was split, method by method."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tests.allocation.test_topics import PLAN, SKIPPING, TRAFFIC
 
 
 def line_id(day: Evidence, product_type: str) -> str:
-    """The id of the only line of a type."""
+    """Return the id of the only line of a type."""
     (found,) = (row["line_id"] for row in day.billing.to_pylist() if row["product_type"] == product_type)
     return str(found)
 
 
 def explained(day: Evidence, product_type: str, identity_id: str, portion: int | None = None) -> PortionExplanation:
-    """The explanation of a line of a type."""
+    """Return the explanation of a line of a type."""
     return explain_line(day, POLICIES, line_id(day, product_type), identity_id, portion)
 
 
@@ -35,7 +35,7 @@ USED = evidence(
 
 
 def test_a_share_of_usage() -> None:
-    """The measure, everyone's part of it, and the exact share before it is rounded."""
+    """The explanation has the measure, everyone's usage, and the exact share before rounding."""
     found = explained(USED, "CKU", "sa-1", 1)
     assert (found.number, found.share, found.amount) == (1, Decimal("0.70"), Decimal(7))
     assert found.usage_split is not None
@@ -51,7 +51,7 @@ def test_a_share_of_usage() -> None:
 
 
 def test_the_methods_that_were_tried() -> None:
-    """Each method says why it did not apply, or that it was not needed, and how many identities it finds."""
+    """Each method says why it did not apply or was not needed, and how many identities it finds."""
     found = explained(evidence("lkc-1 CKU 1", "", "lkc-1 active a b \n * period a b c"), "CKU", "a", 1)
     assert [(str(each.method), each.applied, each.candidates) for each in found.methods] == [
         ("usage(bytes_in + bytes_out)", False, 0),
@@ -97,7 +97,7 @@ def test_the_methods_that_were_tried() -> None:
 def test_unallocated_says_what_each_method_needed(
     product_type: str, used: str, metrics: bool, reasons: list[str]
 ) -> None:
-    """When no identity can be found, every method before the last says what it lacked."""
+    """If no identity is found, each method before the last says what was missing."""
     found = explained(evidence(f"r {product_type} 1", used, metrics=metrics), product_type, "UNALLOCATED")
     assert [each.why_not for each in found.methods][: len(reasons)] == reasons
     assert found.applied is not None
@@ -128,7 +128,7 @@ def test_why_an_identity_gets_nothing(product_type: str, used: str, belong: str,
 
 
 def test_a_share_below_the_smallest_unit() -> None:
-    """For an identity that gets none of the few units, the explanation says so, with its rank."""
+    """If an identity gets none of the few units, the explanation says so, with its rank."""
     found = explained(evidence("r BASE 0.000000000001", "", "r active a b"), "BASE", "b")
     assert found.why_nothing == "its exact share is less than 10⁻¹², and others have larger remainders"
     assert found.arithmetic is not None
@@ -137,13 +137,13 @@ def test_a_share_below_the_smallest_unit() -> None:
 
 
 def test_a_line_that_costs_nothing() -> None:
-    """Neither a method nor evidence is needed for it."""
+    """A line of zero needs neither a method nor evidence."""
     found = explained(evidence("r BASE 0", "", "r active a"), "BASE", "a")
     assert (found.why_nothing, found.methods, found.usage_split) == ("the line costs nothing", (), None)
 
 
 def test_proportional_lines_follow_the_others() -> None:
-    """The participants' values are what the other lines charge them; credited identities do not take part."""
+    """The values of participants are their charges from the other lines; identities with a credit do not take part."""
     day = evidence(
         "lkc-1 BASE 6 \n lkc-2 BASE 2 \n lkc-3 BASE -5 \n org SUPPORT 8",
         "",
@@ -162,7 +162,7 @@ def test_proportional_lines_follow_the_others() -> None:
 
 
 def test_all_contenders_the_largest_first() -> None:
-    """Everyone who shares a portion is listed by what was measured, equal ones by id."""
+    """Participants of a portion are listed by usage, largest first, then by id."""
     used = "\n".join(f"bytes_in r sa-{number:03} {number // 2}" for number in range(2, 101))
     found = explained(evidence("r WRITE 1", used), "WRITE", "sa-001")
     assert found.usage_split is not None
@@ -173,7 +173,7 @@ def test_all_contenders_the_largest_first() -> None:
 
 
 def test_the_portion_may_be_left_out() -> None:
-    """The default is the portion that charges the identity; if several do, the request must name one."""
+    """The default is the portion that charges the identity; if there are several, the request must name one."""
     assert explained(USED, "CKU", "sa-3").number == 2
     assert explained(USED, "CKU", "sa-9").number == 1
     with pytest.raises(ValueError, match="portions 1, 2: name one"):
@@ -187,12 +187,12 @@ def test_the_portion_may_be_left_out() -> None:
 def explained_topic(
     line: str, topic: str, evidence: pa.Table | None = TRAFFIC, plan: TopicPlan = PLAN
 ) -> PortionExplanation:
-    """The explanation of one line."""
+    """Return the explanation of one line."""
     return explain_topic(DAY, bill(line), evidence, plan, topic)
 
 
 def test_a_share_of_the_bytes() -> None:
-    """The measure of the line's type, every topic's part of it, and the share."""
+    """The explanation has the measure of the type, every topic's usage, and the share."""
     found = explained_topic("lkc-1 WRITE 9", "orders")
     assert found.usage_split is not None
     assert found.arithmetic is not None
@@ -209,7 +209,7 @@ def test_a_share_of_the_bytes() -> None:
 
 
 def test_an_even_split() -> None:
-    """Every topic that is known has an equal part, also one of the name UNALLOCATED."""
+    """Every known topic gets an equal part, including one named UNALLOCATED."""
     found = explained_topic("lkc-1 BASE 3", "UNALLOCATED", usage(f"{EXISTED} lkc-1 UNALLOCATED 1\n{EXISTED} lkc-1 a 1"))
     assert found.usage_split is not None
     assert found.arithmetic is not None
@@ -236,7 +236,7 @@ def test_why_not_this_topic(line: str, topic: str, why: str) -> None:
 
 
 def test_a_line_without_topics() -> None:
-    """Each method says what it would have needed."""
+    """Each method says what was missing."""
     found = explained_topic("lkc-2 WRITE 9", UNATTRIBUTED)
     assert found.arithmetic is not None
     assert found.arithmetic.amount == 9
@@ -248,7 +248,7 @@ def test_a_line_without_topics() -> None:
 
 
 def test_days_without_metrics_and_lines_that_are_left_out() -> None:
-    """A failed day says so for each method; what the settings leave out has no amount."""
+    """If metrics are missing, each method says so; a line that is left out has no amount."""
     failed = explained_topic("lkc-1 WRITE 9", UNATTRIBUTED, None)
     assert [each.why_not for each in failed.methods] == [FAILED, FAILED, None]
     assert failed.arithmetic is not None
@@ -258,6 +258,6 @@ def test_days_without_metrics_and_lines_that_are_left_out() -> None:
 
 
 def test_a_type_that_is_not_attributed() -> None:
-    """It is the caller's mistake."""
+    """A type that is not attributed raises KeyError."""
     with pytest.raises(KeyError):
         explained_topic("lkc-1 SUPPORT 9", "orders")

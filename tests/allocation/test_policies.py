@@ -1,4 +1,4 @@
-"""Policies are data that a person writes; every mistake in them is named."""
+"""Policies are written by people; every mistake in them is named."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_every_chain_ends_with_unallocated() -> None:
 
 
 def test_an_exact_name_wins_over_patterns_and_aliases_lead_to_it() -> None:
-    """A product type is looked up by alias, by its name, then by the longest pattern that fits."""
+    """A product type is looked up by alias, then by name, then by the longest matching pattern."""
     parsed = parse_policies({"CONNECT_*": OWNER, "CONNECT_NUM_*": EVEN, "CONNECT_NUM_TASKS": OWNER}, "p")
     catalogue = PolicyCatalogue(parsed, {"CONNECT_TASKS": "CONNECT_NUM_TASKS"})
     assert catalogue.find("CONNECT_TASKS") is parsed["CONNECT_NUM_TASKS"]
@@ -30,14 +30,14 @@ def test_an_exact_name_wins_over_patterns_and_aliases_lead_to_it() -> None:
 
 
 def test_an_override_under_an_alias_overrides_what_it_stands_for() -> None:
-    """A tenant may write the singular name that its older bills show."""
+    """A tenant may override a policy by an alias, such as an older, singular name."""
     catalogue = PolicyCatalogue(parse_policies({"KAFKA_NUM_CKUS": EVEN}, "p"), {"KAFKA_NUM_CKU": "KAFKA_NUM_CKUS"})
     replaced = catalogue.override(parse_policies({"KAFKA_NUM_CKU": OWNER}, "p"))
     assert replaced.find("KAFKA_NUM_CKUS") == parse_policies({"A": OWNER}, "p")["A"]
 
 
 def test_a_policy_has_the_same_hash_wherever_it_is_written() -> None:
-    """Spelling does not matter to the hash, meaning does."""
+    """The hash depends on the meaning, not on the spelling."""
     first = parse_policies(
         {"A": {"portions": [{"share": "0.70", "try": ["usage(a+b)"]}, {"share": 0.3, "try": ["owner"]}]}}, "p"
     )
@@ -57,7 +57,7 @@ def test_a_policy_has_the_same_hash_wherever_it_is_written() -> None:
 
 
 def test_every_mistake_is_named_where_it_is() -> None:
-    """All mistakes of all policies are reported at once, each with its path."""
+    """All mistakes of all policies are reported together, each with its path."""
     with pytest.raises(ConfigurationError) as raised:
         parse_policies(
             {
@@ -86,8 +86,8 @@ DECEMBER = {"effective_from": "2026-12-01", "reason": "Fees are shared", "polici
 
 
 def test_versions_begin_on_their_days() -> None:
-    """On a day the latest version that has begun is in force, before what has no date, before what is shipped; what a
-    version does not name is what it would be without it."""
+    """The latest version that has begun applies; types that it does not name use policies without dates, then the
+    shipped ones."""
     january = {"effective_from": date(2027, 1, 1), "reason": "Back", "policies": {"B": OWNER}}
     own = parse_policies([january, {"policies": {"A": EVEN, "C": EVEN}}, DECEMBER], "p")
     shipped = PolicyCatalogue(parse_policies({"A": OWNER, "B": EVEN}, "p"), {"OLD": "A"})
@@ -109,7 +109,8 @@ def test_versions_begin_on_their_days() -> None:
 
 
 def test_what_was_shipped_holds_on_its_days_beside_what_a_tenant_says() -> None:
-    """A type that is new has its policy on all days, unless one that was shipped before applies to it."""
+    """Shipped policies apply on the days of their version; a new type has its policy on all days, unless an earlier
+    version covers it."""
 
     def policies(**methods: str) -> dict[str, Policy]:
         written = {name: {"portions": [{"share": "1", "try": [method]}]} for name, method in methods.items()}
@@ -141,7 +142,7 @@ def test_what_was_shipped_holds_on_its_days_beside_what_a_tenant_says() -> None:
 
 
 def test_a_version_may_name_an_alias_and_counts_as_a_whole() -> None:
-    """Measures of coming versions are gathered beforehand, and another version is another catalogue."""
+    """Measures of future versions are gathered in advance; a version changes the hash of the catalogue."""
     by_usage = {"portions": [{"share": "1", "try": ["usage(bytes_in)"]}]}
     shipped = PolicyCatalogue(parse_policies({"A": OWNER}, "p"), {"OLD": "A"})
     own = parse_policies([{**DECEMBER, "policies": {"OLD": by_usage}}], "p")
@@ -153,7 +154,7 @@ def test_a_version_may_name_an_alias_and_counts_as_a_whole() -> None:
 
 
 def test_the_hash_of_a_version_is_that_of_what_it_says() -> None:
-    """Not of when it begins, why, or in which order it was written."""
+    """The hash does not depend on the first day, the reason or the order of policies."""
     first = parse_policies([{**DECEMBER, "policies": {"A": OWNER, "B": EVEN}}], "p").versions[0]
     again = {"effective_from": "2027-01-01", "reason": "Again", "policies": {"B": EVEN, "A": OWNER}}
     assert parse_policies([again], "p").versions[0].hash == first.hash
@@ -161,7 +162,7 @@ def test_the_hash_of_a_version_is_that_of_what_it_says() -> None:
 
 
 def test_every_mistake_of_versions_is_named_where_it_is() -> None:
-    """All at once, as with policies that have no dates."""
+    """All mistakes are reported together, each with its path."""
     with pytest.raises(ConfigurationError) as raised:
         parse_policies(
             [

@@ -1,4 +1,4 @@
-"""Shares become rows: in list order, with what their portions say, and with their dimensions."""
+"""Shares become rows in list order, with the method of their portion and a dimension."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ LINES = billable_lines(bill("r1 WRITE 3 \n r2 BASE 2"))
 
 @pytest.fixture
 def builder() -> Iterator[RowBuilder]:
-    """A builder of rows with a database of its own."""
+    """A builder of rows with its own database."""
     with duckdb.connect() as database:
         yield RowBuilder(database, threads=2)
 
 
 def portions_of(targets: AllocationTargets) -> list[AllocatedPortion]:
-    """The two lines' portions, the second one first."""
+    """Return the portions of the two lines, the second one first."""
     write, base = portion_costs(LINES, POLICIES)
     group = TargetGroup(pa.array(range(len(targets.identity_ids)), pa.int32()))
     return [
@@ -47,7 +47,7 @@ def portions_of(targets: AllocationTargets) -> list[AllocatedPortion]:
 
 
 def shares(*rows: tuple[int, int, int]) -> pa.Table:
-    """Shares from (portion index, identity index, units)."""
+    """Return shares from (portion index, identity index, units)."""
     columns = zip(*rows, strict=True)
     portion_index, identity_index, units = (list(column) for column in columns)
     return pa.table(
@@ -62,7 +62,7 @@ def shares(*rows: tuple[int, int, int]) -> pa.Table:
 
 
 def test_rows_come_in_list_order_with_their_dimensions(builder: RowBuilder) -> None:
-    """Rows have the list's order and the id of their dimension, in any order of shares and portions."""
+    """Rows are in list order and have their dimension ids, whatever the order of shares and portions."""
     targets = AllocationTargets(usage(""), members("r1 active a b"), [])
     given = shares((0, 2, 5), (1, 2, 7), (0, 1, 6), (1, 1, 8))
     rows, dimensions = builder.build(DAY, LINES, portions_of(targets), targets, given)
@@ -80,7 +80,7 @@ def test_rows_come_in_list_order_with_their_dimensions(builder: RowBuilder) -> N
 
 
 def test_usage_without_an_owner_says_so(builder: RowBuilder) -> None:
-    """UNALLOCATED's share of measured usage has a detail of its own; its share of an even split has not."""
+    """UNALLOCATED's share of measured usage has its own detail; its share of an even split does not."""
     targets = AllocationTargets(usage(""), members(""), [])
     unallocated = targets.unallocated_index
     rows, _ = builder.build(DAY, LINES, portions_of(targets), targets, shares((0, unallocated, 1), (1, unallocated, 1)))
@@ -88,7 +88,7 @@ def test_usage_without_an_owner_says_so(builder: RowBuilder) -> None:
 
 
 def test_numbers_of_more_than_38_digits_are_refused() -> None:
-    """The largest number of 38 digits fits a column; the next one, of either sign, is the day's error."""
+    """The largest number of 38 digits fits a column; the next one, of either sign, is an error of the day."""
     check_digits([10**38 - 1, 1 - 10**38], DAY)
     for number in (10**38, -(10**38)):
         with pytest.raises(AllocationError, match="38 digits"):
@@ -105,7 +105,7 @@ _weights = st.one_of(
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(-(10**37), 10**37), _weights, st.booleans()), max_size=6))
 def test_together_as_alone(portions: list[tuple[int, list[int], bool]]) -> None:
-    """Even, weighted and wide portions, in any mixture, few or many, get the digits that Python's integers give."""
+    """Even, weighted and wide portions, in any mixture and number, get the same digits as with Python's integers."""
     given_ = []
     for units, weights, is_even in portions:
         index = pa.array(range(len(weights)), pa.int32())

@@ -23,7 +23,7 @@ def test_nothing_is_lost(amount: int, shares: dict[str, int]) -> None:
 
 @given(units, weights)
 def test_nobody_is_off_by_a_unit(amount: int, shares: dict[str, int]) -> None:
-    """Every share lies less than one unit from the exact quotient."""
+    """Every share differs from the exact quotient by less than one unit."""
     total = sum(shares.values())
     for name, share in split_exactly(amount, list(shares.items())):
         assert abs(Fraction(amount * shares[name], total) - share) < 1
@@ -31,7 +31,7 @@ def test_nobody_is_off_by_a_unit(amount: int, shares: dict[str, int]) -> None:
 
 @given(units, weights)
 def test_a_refund_mirrors_its_charge(amount: int, shares: dict[str, int]) -> None:
-    """The split of a negative amount is that of the positive one with the sign put back."""
+    """The split of a negative amount is that of the positive one with the opposite sign."""
     charge = split_exactly(amount, list(shares.items()))
     assert split_exactly(-amount, list(shares.items())) == [(name, -share) for name, share in charge]
 
@@ -46,7 +46,7 @@ def test_an_even_split_is_a_split_by_equal_weights(amount: int, recipients: int)
 
 @given(units, weights)
 def test_ties_go_to_the_first_ids(amount: int, shares: dict[str, int]) -> None:
-    """The units that are left go to the largest remainders; of equal ones, to the ids that come first."""
+    """Remaining units go to the largest remainders; ties go to the first ids."""
     total = sum(shares.values())
     floors = {name: divmod(abs(amount) * weight, total) for name, weight in shares.items()}
     left = abs(amount) - sum(floor for floor, _ in floors.values())
@@ -74,7 +74,7 @@ def test_the_query_engine_gives_the_same_digits(charges: list[tuple[int, dict[st
 
 
 def test_the_query_engine_at_its_limit() -> None:
-    """Just below the largest product the engine's digits are still Python's."""
+    """Just below its limit, the query engine returns the same digits as Python."""
     amount, shares = 10**37, {"a": 3, "b": 4, "c": 2}
     assert min(amount, sum(shares.values())) * max(shares.values()) < MAX_PRODUCT
     with duckdb.connect() as database:
@@ -87,6 +87,6 @@ def test_the_query_engine_at_its_limit() -> None:
 
 @pytest.mark.parametrize("recipients", [[], [("a", 0)], [("a", 1), ("b", -1)]])
 def test_a_split_needs_recipients(recipients: list[tuple[str, int]]) -> None:
-    """An empty list of recipients, or a weight that is not positive, is an error of the caller."""
+    """An empty list of recipients, or a weight that is not positive, is an error."""
     with pytest.raises(ValueError, match="at least one recipient"):
         split_exactly(1, recipients)

@@ -12,12 +12,12 @@ from tests.allocation.bills import POLICIES, bill, members, usage
 
 
 def targets(used: str = "", belong: str = "", *methods: str) -> AllocationTargets:
-    """The targets of ``methods``, from texts."""
+    """Return the targets of ``methods``, from text."""
     return AllocationTargets(usage(used), members(belong), [AllocationMethod.parse(method) for method in methods])
 
 
 def group(found: AllocationTargets, method: str, resource_id: str) -> tuple[list[str], list[int] | None] | None:
-    """Ids and weights, for a line of a resource."""
+    """Return ids and weights, for a line of a resource."""
     taking = found.find(AllocationMethod.parse(method), resource_id)
     if taking is None:
         return None
@@ -26,8 +26,7 @@ def group(found: AllocationTargets, method: str, resource_id: str) -> tuple[list
 
 
 def test_usage_is_summed_over_its_measures() -> None:
-    """The measures that a method names are added up per resource and identity; an identity without usage takes no
-    part."""
+    """The measures of a method are summed per resource and identity; identities without usage take no part."""
     used = "in r b 1 \n out r b 2 \n in r a 0.5 \n in s a 4 \n other r c 9 \n in r z 0"
     found = targets(used, "", "usage(in + out)", "usage(out)")
     assert group(found, "usage(in + out)", "r") == (["a", "b"], [500_000, 3_000_000])
@@ -37,7 +36,7 @@ def test_usage_is_summed_over_its_measures() -> None:
 
 
 def test_members_take_part_once() -> None:
-    """Each member of a resource takes part once in its even split, in the order of ids, even if it is listed twice."""
+    """Each member takes part once in an even split, in the order of ids, even if it is listed twice."""
     found = targets("", "r active b a b \n r owner b \n r owners c \n * period z", *_EVEN, "owner")
     assert group(found, "even(active)", "r") == (["a", "b"], None)
     assert group(found, "even(owners)", "r") == (["c"], None)
@@ -55,7 +54,7 @@ def test_nobody_is_always_there() -> None:
 
 
 def test_proportional_follows_charges() -> None:
-    """The proportional method weighs what was charged; identities with a credit, and UNALLOCATED, are left out."""
+    """The proportional method weighs charges; identities with a credit, and UNALLOCATED, are left out."""
     found = targets("", "r active a b c", "even(active)", "proportional")
     assert group(found, "proportional", "r") is None
     a, b, c = (IdentityIndex(found.identity_ids.index(name)) for name in "abc")
@@ -86,14 +85,14 @@ _EVEN = ("even(active)", "even(owners)", "even(period)")
 
 
 def test_lines_without_cost_are_left_out() -> None:
-    """Lines come in list order, in any order of the bill; a line without cost is left out."""
+    """Lines are in list order, whatever the order of the bill; lines without cost are left out."""
     lines = billable_lines(bill("r2 BASE 1 \n r1 WRITE 2 \n r1 BASE 0 \n r1 BASE -3"))
     found = zip(lines["resource_id"].to_pylist(), lines["product_type"].to_pylist(), strict=True)
     assert list(found) == [("r1", "BASE"), ("r1", "WRITE"), ("r2", "BASE")]
 
 
 def test_the_portions_of_a_line_sum_to_it() -> None:
-    """Each portion takes its share exactly, for charges and refunds; a portion of nothing is left out."""
+    """Each portion gets its share exactly, for charges and refunds; portions of zero are left out."""
     lines = billable_lines(bill("r1 CKU 10 \n r2 CKU -0.000000000001 \n r3 THIRDS 1"))
     found = [(c.line_index, c.resource_id, c.number, c.units) for c in portion_costs(lines, POLICIES)]
     assert found == [

@@ -53,7 +53,7 @@ TRAFFIC = usage(
 
 
 def attribute(lines: pa.Table, evidence: pa.Table = TRAFFIC, plan: TopicPlan = PLAN) -> pa.Table:
-    """One day, attributed by an engine of its own."""
+    """Attribute one day with a new engine."""
     attributor = TopicAttributor(plan)
     try:
         return attributor.attribute(DAY, lines_of_clusters(lines, CLUSTERS, plan), evidence)
@@ -62,7 +62,7 @@ def attribute(lines: pa.Table, evidence: pa.Table = TRAFFIC, plan: TopicPlan = P
 
 
 def rows_of(table: pa.Table) -> list[str]:
-    """Rows as text: ``cluster type topic amount method``, in the file's order."""
+    """Return the rows as text: ``cluster type topic amount method``, in the file's order."""
     names = ["cluster_resource_id", "product_type", "topic_name", "amount", "attribution_method"]
     return [
         " ".join(f"{row[name].normalize():f}" if name == "amount" else row[name] for name in names)
@@ -79,7 +79,7 @@ def test_cost_follows_the_bytes_in() -> None:
 
 
 def test_each_type_follows_its_own_measure() -> None:
-    """Reads follow bytes out, CKUs the sum of both, storage what is retained; aliases are shown as billed."""
+    """Reads are split by bytes out, CKUs by both directions, storage by retained bytes; aliases are shown as billed."""
     assert rows_of(attribute(bill("lkc-1 READ 1\nlkc-1 CKUS 10\nlkc-1 STORAGE 0.3"))) == [
         "lkc-1 CKUS orders 7 bytes_ratio",
         "lkc-1 READ orders 1 bytes_ratio",
@@ -90,7 +90,7 @@ def test_each_type_follows_its_own_measure() -> None:
 
 
 def test_an_even_split_counts_every_topic_there_was() -> None:
-    """Measured at zero or only known to have existed: every topic takes its part, leftover units by name."""
+    """Topics with zero traffic and topics that only existed take part as well; leftover units go by name."""
     known = usage(f"{EXISTED} lkc-1 quiet 1")
     rows = attribute(bill("lkc-1 BASE 0.000000000005"), pa.concat_tables([TRAFFIC, known]))
     assert rows_of(rows) == [
@@ -102,7 +102,7 @@ def test_an_even_split_counts_every_topic_there_was() -> None:
 
 
 def test_usage_is_shown_beside_the_share() -> None:
-    """A row carries the topic's own usage and the total it was split by; an even share has neither."""
+    """A row has the topic's usage and the total usage of the split; a row of an even split has neither."""
     rows = attribute(bill("lkc-1 WRITE 9\nlkc-1 BASE 3")).to_pylist()
     shown = {(row["product_type"], row["topic_name"]): (row["topic_usage"], row["total_usage"]) for row in rows}
     assert shown["WRITE", "orders"] == (Decimal(600), Decimal(900))
@@ -113,7 +113,7 @@ def test_usage_is_shown_beside_the_share() -> None:
     "evidence", ["bytes_in lkc-1 b 0\nbytes_in lkc-1 a 0", f"{EXISTED} lkc-1 a 1\nretained lkc-1 b 5"]
 )
 def test_without_measures_the_cost_is_spread_evenly(evidence: str) -> None:
-    """All-zero and absent measures alike: the topics of the cluster share evenly, and the method says so."""
+    """If measures are zero or missing, the topics of the cluster share evenly, and the method says so."""
     assert rows_of(attribute(bill("lkc-1 WRITE -1"), usage(evidence))) == [
         "lkc-1 WRITE a -0.5 even_split",
         "lkc-1 WRITE b -0.5 even_split",
@@ -121,7 +121,7 @@ def test_without_measures_the_cost_is_spread_evenly(evidence: str) -> None:
 
 
 def test_skip_leaves_out_what_was_not_measured() -> None:
-    """With `skip`, lines without measures have no rows; even splits over known topics stay."""
+    """With `skip`, lines without measures have no rows; even splits over known topics remain."""
     lines = bill("lkc-1 WRITE 1\nlkc-1 BASE 1\nlkc-2 BASE 1")
     assert rows_of(attribute(lines, usage("bytes_in lkc-1 a 0"), SKIPPING)) == ["lkc-1 BASE a 1 even_split"]
 
@@ -137,7 +137,7 @@ def test_a_cluster_without_topics() -> None:
 
 
 def test_excluded_topics_take_no_part() -> None:
-    """Neither their bytes nor their existence count."""
+    """Excluded topics count neither by bytes nor in even splits."""
     evidence = usage("bytes_in lkc-1 a 1\nbytes_in lkc-1 _internal-log 99")
     assert rows_of(attribute(bill("lkc-1 WRITE 1\nlkc-1 BASE 1"), evidence)) == [
         "lkc-1 BASE a 1 even_split",
@@ -146,7 +146,7 @@ def test_excluded_topics_take_no_part() -> None:
 
 
 def test_a_topic_may_be_called_like_nobody() -> None:
-    """A topic named UNALLOCATED is a topic."""
+    """A topic named UNALLOCATED is a topic like any other."""
     evidence = usage("bytes_in lkc-1 UNALLOCATED 3\nbytes_in lkc-1 a 1")
     for plan in (PLAN, SKIPPING):
         assert rows_of(attribute(bill("lkc-1 WRITE 4\nlkc-1 BASE 4"), evidence, plan)) == [
@@ -163,14 +163,14 @@ def test_only_clusters_and_only_types_of_the_plan() -> None:
 
 
 def test_equal_lines_stay_two() -> None:
-    """Two tiers of one type are attributed each for itself."""
+    """Two lines of one type are attributed separately."""
     rows = attribute(bill("lkc-1 WRITE 9\nlkc-1 WRITE 9"))
     assert rows.num_rows == 4
     assert len(rows["line_id"].unique()) == 2
 
 
 def test_failed_lines_have_one_row_of_the_full_cost() -> None:
-    """Where the metrics could not be had, each line that costs something is kept whole."""
+    """If the metrics are missing, each line with a cost has one row with the full cost."""
     attributor = TopicAttributor(PLAN)
     rows = attributor.failed(DAY, bill("lkc-1 WRITE 1.25\nlkc-1 BASE 0\nlkc-2 CKU -3"))
     attributor.close()
@@ -182,7 +182,7 @@ def test_failed_lines_have_one_row_of_the_full_cost() -> None:
 
 
 def test_a_dimension_has_the_same_id_every_time() -> None:
-    """The id follows from the dimension alone, not from the day, the amount or the neighbours."""
+    """The id depends only on the dimension, not on the day, the amount or other rows."""
     alone = attribute(bill("lkc-1 WRITE 1"), usage("bytes_in lkc-1 orders 1"))
     among = attribute(bill("lkc-1 WRITE 9\nlkc-1 BASE 5"))
     of_orders = pc.and_(pc.equal(among["topic_name"], "orders"), pc.equal(among["product_type"], "WRITE"))
@@ -198,7 +198,7 @@ def test_the_largest_amount_there_can_be() -> None:
 
 
 def test_the_worked_example_of_the_documentation() -> None:
-    """The page about topics shows the rows that its bill and its measurements give, by the plan that is shipped."""
+    """The rows on the page about topics follow from its bill, its measurements and the shipped plan."""
     page = (Path(__file__).parents[2] / "docs" / "topics.md").read_text(encoding="utf-8")
     blocks = dict(re.findall(r"^```(bill|measured|rows)\n(.*?)^```", page, re.DOTALL | re.MULTILINE))
     plan = TopicSettings(enabled=True).plan(catalogue().aliases)
@@ -239,7 +239,7 @@ _lines = st.lists(
 def test_the_rows_of_a_line_sum_to_its_cost(
     lines: list[tuple[str, str, int]], evidence: list[tuple[str, str, str, int]]
 ) -> None:
-    """For any bill and any measurements, no part of a line is lost or invented, and no row is zero."""
+    """For any bill and any measurements, the rows of a line sum to its cost, and no row is zero."""
     billed = bill("\n".join(f"{cluster} {kind} {from_units(units):f}" for cluster, kind, units in lines))
     measured = pa.Table.from_pylist(
         [

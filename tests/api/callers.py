@@ -1,4 +1,4 @@
-"""Requests to the application, and the caller that it recognises."""
+"""Requests to the application, and the caller that it identifies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROLES = [
 
 
 def settings(mode: str, **more: Any) -> AccessSettings:
-    """Settings of a mode with the roles of the tests."""
+    """Return settings of a mode with the roles of the tests."""
     return AccessSettings.model_validate({"mode": mode, "roles": ROLES} | more)
 
 
@@ -34,7 +34,7 @@ def client_with(access: AccessSettings, *stores: TenantStore, **more: Any) -> It
 
 
 def me(client: httpx.Client, headers: Mapping[str, str] | list[tuple[str, str]] | None = None) -> dict[str, Any]:
-    """Return the caller as the application describes it."""
+    """Return the caller as the API describes it."""
     response = client.get("/api/v1/me", headers=headers)
     assert response.status_code == 200, response.text
     found: dict[str, Any] = response.json()
@@ -42,7 +42,7 @@ def me(client: httpx.Client, headers: Mapping[str, str] | list[tuple[str, str]] 
 
 
 def refused(client: httpx.Client, headers: Mapping[str, str] | list[tuple[str, str]] | None = None) -> str:
-    """Return why the application does not accept the caller."""
+    """Return why the API refuses the caller."""
     response = client.get("/api/v1/me", headers=headers)
     assert response.status_code == 401, response.text
     assert response.headers["www-authenticate"] == "Bearer"

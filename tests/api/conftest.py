@@ -1,4 +1,4 @@
-"""A small organisation behind a real server."""
+"""A small organisation, served by a real server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ACME = "/api/v1/tenants/acme"
 
 
 def fill(store: TenantStore) -> None:
-    """Five days: two identities and UNALLOCATED share what two resources cost."""
+    """Write five days in which two identities and UNALLOCATED share the cost of two resources."""
     write_lines(
         store.facts, [line(day, "6.5" if n == 0 else "3.50", resource=f"lkc-{n + 1}") for day in DAYS for n in range(2)]
     )
@@ -39,7 +39,7 @@ def fill(store: TenantStore) -> None:
 
 
 def known(store: TenantStore, *, resources: Iterable[str] = (), identities: Iterable[str] = ()) -> None:
-    """Give the inventory what a test talks about, and UNALLOCATED, which is always there."""
+    """Add a test's entities to the inventory, and UNALLOCATED, which it always has."""
     with store.control.write() as connection:
         ensure_known(
             connection,
@@ -59,7 +59,7 @@ def _shares(day: date) -> list[Share]:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TenantStore]:
-    """The storage of tenant acme, filled."""
+    """The storage of tenant acme, with data."""
     with tenant_store(tmp_path_factory.mktemp("storage"), fill=fill) as store:
         known(store)
         yield store
@@ -67,21 +67,21 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TenantStore]:
 
 @pytest.fixture(scope="module")
 def client(store: TenantStore) -> Iterator[httpx.Client]:
-    """A client of the API over acme; tests that use it change nothing."""
+    """A client of the API for tenant acme, for tests that change nothing."""
     with client_of(services_for(store)) as client:
         yield client
 
 
 @pytest.fixture
 def own_store(tmp_path: Path) -> Iterator[TenantStore]:
-    """Storage that a test may change."""
+    """Storage of tenant acme that a test may change."""
     with tenant_store(tmp_path, fill=fill) as store:
         yield store
 
 
 @pytest.fixture
 def own_client(own_store: TenantStore) -> Iterator[httpx.Client]:
-    """A client of the API over ``own_store``."""
+    """A client of the API with the storage ``own_store``."""
     with client_of(services_for(own_store)) as client:
         yield client
 

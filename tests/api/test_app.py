@@ -1,4 +1,4 @@
-"""The application as a whole: CORS, modes, its own description."""
+"""The application as a whole: CORS, modes and the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ PREFLIGHT = ORIGIN | {"Access-Control-Request-Method": "PATCH"}
 
 
 def test_cors_is_off_by_default(client: httpx.Client) -> None:
-    """Pages of other origins may not read unless the configuration allows it."""
+    """By default, pages of other origins may not read responses."""
     assert "access-control-allow-origin" not in client.get("/health", headers=ORIGIN).headers
 
 
 def test_cors_as_configured(store: TenantStore) -> None:
-    """Exactly four methods, only the configured origins, and readable headers; problems carry them too."""
+    """Four methods and the configured origins are allowed, and all documented headers are exposed, for errors as
+    well."""
     limits = ApiLimits(enable_cors=True, cors_origins=("https://finops.example",))
     with client_of(services_for(store, limits=limits)) as client:
         preflight = client.options(f"{ACME}/tags", headers=PREFLIGHT)
@@ -41,7 +42,7 @@ def test_cors_as_configured(store: TenantStore) -> None:
 
 
 def test_a_worker_only_says_that_it_is_alive(store: TenantStore) -> None:
-    """In mode worker there is no API."""
+    """A worker responds to `/health`, but has no API."""
     with client_of(services_for(store, mode="worker")) as client:
         assert client.get("/health").json() == {"status": "ok", "version": "1.2.3"}
         assert client.get("/api/v1/tenants").status_code == 404
@@ -49,13 +50,13 @@ def test_a_worker_only_says_that_it_is_alive(store: TenantStore) -> None:
 
 @pytest.fixture(scope="module")
 def app(store: TenantStore) -> FastAPI:
-    """The application, not served."""
+    """The application, without a server."""
     return create_app(services_for(store))
 
 
 def test_every_operation_is_described(app: FastAPI) -> None:
-    """Each has a summary, a description, a response with a schema, and its problems; the framework's own errors do not
-    appear."""
+    """Each operation has a summary, a description, a response with a schema, and its errors; the framework's own errors
+    do not appear."""
     document = app.openapi()
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
@@ -76,7 +77,7 @@ def test_every_operation_is_described(app: FastAPI) -> None:
 
 
 def test_every_reference_leads_somewhere(app: FastAPI) -> None:
-    """The document is complete in itself."""
+    """The document defines every schema that it refers to."""
     document = app.openapi()
     text = str(document)
     names = {piece.split("'")[0] for piece in text.split("#/components/schemas/")[1:]}

@@ -1,4 +1,4 @@
-"""Create the application of a configuration."""
+"""Create the application from a configuration."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ tenants:
 
 
 def test_a_configuration_becomes_an_application(tmp_path: Path) -> None:
-    """Its tenants respond; storage that is not set up yet is initializing, and no response leaks a secret."""
+    """The application serves its tenants; storage that is not set up is initializing, and no response has a secret."""
     file = tmp_path / "chargeback.yaml"
     file.write_text(CONFIGURATION)
     app = create_app_from(load_configuration(file), "api", None)
@@ -42,7 +42,7 @@ def test_a_configuration_becomes_an_application(tmp_path: Path) -> None:
 
 
 def test_callers_are_told_apart_as_configured(tmp_path: Path) -> None:
-    """With a mode, a request needs an identity; nothing leaks a secret."""
+    """With an access mode, a request needs an identity; no response contains a secret."""
     file = tmp_path / "chargeback.yaml"
     access = "access: {mode: proxy, proxy: {trusted: [127.0.0.1], shared_secret: top-secret-of-proxy}}"
     file.write_text(f"{access}{CONFIGURATION}")

@@ -1,7 +1,7 @@
-"""No route reads tenant data around the reader, which knows what the caller may see.
+"""Routes read tenant data only through the reader, which applies the caller's scope.
 
-The facts are out of reach: a route gets a tenant whose storage has none, and the functions that a route depends on are
-known, so that it gets nothing else. What opens the fence is listed here, with the reason.
+A route gets a tenant without access to its facts, and only dependencies that are known. The exceptions are listed here,
+with the reason.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from tests.support.serving import services_for
 
 API = Path(chargeback.api.__file__).parent
 ROUTES = list(api_routes(create_app(Services("1", "both")).routes))
-#: What routes are given of a tenant.
+#: The tenant data that routes receive.
 REQUESTS = [
     getattr(tenant_requests, name)
     for name in ("Facts", "Control", "Entities", "Versioned", "Change", "Calculation", "Export")
 ]
-#: What a route about a tenant may depend on. Everything here that reads facts does so within the caller's scope.
+#: The allowed dependencies of a route about a tenant. Those that read facts do so within the caller's scope.
 KNOWN = frozenset(
     {
         *(each.__metadata__[0].dependency for each in REQUESTS),
@@ -53,22 +53,22 @@ KNOWN = frozenset(
         preconditions._preconditions,
     }
 )
-#: Routes about a tenant that get the request itself, and for what.
+#: Routes about a tenant that get the request itself, and why.
 WITH_THE_REQUEST = {"run_pipeline": "the address of the status of the run"}
 #: Attributes and functions that give access to unscoped data, and the modules that may use them.
 DOORS = {
-    # The storage with all facts. An explanation is calculated again from a whole line; its answer is narrowed by the
-    # service. Whether there is any data is asked of the tenant. A comparison of two moments gives its second reader the
-    # scope of the first.
+    # The storage with all facts: an explanation recalculates a whole line and the service restricts the result;
+    # readiness checks whether the tenant has data; a comparison of two instants gives its second reader the scope of
+    # the first.
     "whole_store": {
         *("executor", "tenant_requests"),
         *("routes/explain", "routes/readiness", "routes/revisions", "routes/shadows"),
     },
-    # Readers that modules other than the context of the request (``executor``) open.
+    # Readers that are opened outside the context of a request (``executor``).
     "version_reader": {"executor", "routes/revisions"},
     "open_reader": {"executor"},
     "unscoped": set(),
-    # All tenants: of those that the caller may read, or of the service as a whole.
+    # All tenants: to find those that the caller may read, or for the service as a whole.
     "tenants": {
         *("app", "app_factory", "authentication", "authorisation", "dependencies", "metrics", "refusals"),
         *("routes/chargeback_metrics", "routes/me", "routes/readiness", "routes/tenants"),
@@ -77,7 +77,7 @@ DOORS = {
 
 
 def ways_around(route: APIRoute) -> Iterator[str]:
-    """Return the dependencies of a route that could read data of a tenant without the scope of the caller."""
+    """Yield the dependencies of a route that could read data of a tenant without the scope of the caller."""
     required = RequiredAccess.of(route)
     if required is None:
         yield "it does not declare what it needs"
@@ -92,7 +92,7 @@ def ways_around(route: APIRoute) -> Iterator[str]:
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{min(route.methods)} {route.path}")
 def test_routes_read_within_the_scope(route: APIRoute) -> None:
-    """Every route that a caller with a scope may request depends on the scope, and on nothing else."""
+    """Every route that a caller with a scope may request has only dependencies that apply the scope."""
     assert list(ways_around(route)) == []
 
 
@@ -120,7 +120,7 @@ async def _with_a_dependency(_store: Annotated[TenantStore, tenant_requests.Depe
 
 
 def test_a_way_around_is_found() -> None:
-    """The rule sees routes that could read without the scope, however they got there."""
+    """The check finds routes that could read without the scope, whichever dependency they use."""
     router = Routes(prefix="/tenants/{tenant_name}")
     endpoints: tuple[Any, ...] = (_honest, _with_services, _with_the_request, _with_a_dependency)
     for number, endpoint in enumerate(endpoints):
@@ -134,7 +134,7 @@ def test_a_way_around_is_found() -> None:
 
 
 def _uses(name: str) -> set[str]:
-    """The modules of the API that use a name as an attribute, or import it."""
+    """Return the modules of the API that use a name as an attribute, or import it."""
     found = set()
     for file in API.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
@@ -146,12 +146,12 @@ def _uses(name: str) -> set[str]:
 
 @pytest.mark.parametrize("name", sorted(DOORS))
 def test_the_fence_is_opened_where_it_is_listed(name: str) -> None:
-    """Every use of a reader of all facts is listed with its reason."""
+    """Every use of unscoped data is listed."""
     assert _uses(name) == DOORS[name]
 
 
 def test_the_fence(store: TenantStore) -> None:
-    """A route's tenant has a control database and no facts; the rest of it is as configured."""
+    """The tenant of a route has its control database and no access to facts."""
     tenant = services_for(store).tenants["acme"]
     fenced = tenant.fenced()
     assert (fenced.tenant_name, fenced.store.control) == (tenant.tenant_name, tenant.store.control)
@@ -161,8 +161,7 @@ def test_the_fence(store: TenantStore) -> None:
         tables.snapshot("chargebacks")
 
 
-#: Routes that ask whether the caller has a scope, because their answers are more than rows and sums; decision 16 says
-#: why.
+#: Routes that check whether the caller has a scope, because they return more than rows and sums; see decision 16.
 SCOPE_AWARE = {
     *("aggregate", "budgets", "cost_categories", "costs", "explain", "findings", "me", "notes", "pipeline", "policies"),
     *("search", "tenants", "views"),
@@ -170,14 +169,14 @@ SCOPE_AWARE = {
 
 
 def test_routes_that_know_of_scopes_are_listed() -> None:
-    """No other route decides by itself what a caller with a scope gets."""
+    """Only the listed routes check whether the caller has a scope."""
     asks = re.compile(r"scope is (?:not )?None|sees_everything")
     found = {file.stem for file in (API / "routes").glob("*.py") if asks.search(file.read_text(encoding="utf-8"))}
     assert found == SCOPE_AWARE
 
 
 def test_a_question_about_rows_has_parameters() -> None:
-    """They are a part of what the ETag stands for."""
+    """A route that reads rows needs a query model, because its parameters are part of the ETag."""
     with pytest.raises(TypeError, match="_without reads rows: it needs a query model"):
 
         @Routes().get("/tenants/{tenant_name}/rows", needs=Right.READ)

@@ -1,4 +1,4 @@
-"""Authentication of requests: tokens of machines, the headers of a proxy, and the name that is recorded."""
+"""Authentication of requests: tokens, the headers of a proxy, and the name that is recorded."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def client(stores: tuple[TenantStore, TenantStore]) -> Iterator[httpx.Client]:
 
 
 def create(store: TenantStore, name: str = "ci", **write: object) -> str:
-    """Create a token of a tenant, with all rights unless others are given."""
+    """Create a token of a tenant, by default with all rights."""
     token = access_tokens.new_token(store.tenant_name)
     content = TokenWrite(**{"name": name, "rights": ALL_RIGHTS} | write)  # type: ignore[arg-type]
     with store.control.write() as connection:
@@ -60,12 +60,12 @@ def create(store: TenantStore, name: str = "ci", **write: object) -> str:
 
 
 def bearer(token: str) -> dict[str, str]:
-    """The headers of a request with a token."""
+    """Return the headers of a request with a token."""
     return {"Authorization": f"Bearer {token}"}
 
 
 def test_a_machine_has_a_token(client: httpx.Client, stores: tuple[TenantStore, TenantStore]) -> None:
-    """It may do with its tenant what the token says, and nothing with others."""
+    """A token gives its rights and its scope in its own tenant, and none in others."""
     scope = RowScope.of({"category:cost_center": ["payments"]})
     token = create(stores[0], rights=frozenset({Right.EXPORT}), scope=scope)
     assert me(client, bearer(token)) == {
@@ -81,14 +81,14 @@ def test_a_machine_has_a_token(client: httpx.Client, stores: tuple[TenantStore, 
 
 
 def test_the_scheme_is_written_in_any_case(client: httpx.Client, stores: tuple[TenantStore, TenantStore]) -> None:
-    """As RFC 9110 has it."""
+    """The scheme is case-insensitive, as in RFC 9110."""
     token = create(stores[0])
     for scheme in ("bearer", "BEARER"):
         assert me(client, {"Authorization": f"{scheme}  {token}"})["user"] == "token:ci"
 
 
 def test_tokens_that_do_not_hold(client: httpx.Client, stores: tuple[TenantStore, TenantStore]) -> None:
-    """Unknown, revoked, expired and foreign ones are refused alike, also together with headers of the proxy."""
+    """Unknown, revoked, expired and foreign tokens are refused, also together with headers of the proxy."""
     store = stores[0]
     revoked, expired = create(store, "revoked"), create(store, "expired", expires_at=NOW)
     lasting = create(store, "lasting", expires_at=NOW + timedelta(seconds=1))
@@ -105,7 +105,7 @@ def test_tokens_that_do_not_hold(client: httpx.Client, stores: tuple[TenantStore
 
 
 def test_a_revoked_token_is_refused_at_once(client: httpx.Client, stores: tuple[TenantStore, TenantStore]) -> None:
-    """Nothing is remembered of it from one request to the next."""
+    """A token is checked in the database for every request."""
     token = create(stores[0])
     assert me(client, bearer(token))
     with stores[0].control.write() as connection:
@@ -114,14 +114,14 @@ def test_a_revoked_token_is_refused_at_once(client: httpx.Client, stores: tuple[
 
 
 def test_a_token_wins_over_the_proxy(client: httpx.Client, stores: tuple[TenantStore, TenantStore]) -> None:
-    """A machine whose token comes through the proxy is identified by the token, not by the proxy's headers."""
+    """If a request has both, the token identifies the caller, not the headers of the proxy."""
     token = create(stores[0])
     assert me(client, ANN | bearer(token))["user"] == "token:ci"
     assert me(client, ANN)["user"] == "ann@example.com"
 
 
 def test_a_machine_need_not_come_through_the_proxy(stores: tuple[TenantStore, TenantStore]) -> None:
-    """A token says enough, wherever it comes from."""
+    """A token is accepted from any address."""
     token = create(stores[0])
     with client_with(settings("proxy", proxy={"trusted": ["10.0.3.7"]}), *stores) as client:
         assert me(client, bearer(token))["user"] == "token:ci"
@@ -129,7 +129,7 @@ def test_a_machine_need_not_come_through_the_proxy(stores: tuple[TenantStore, Te
 
 
 def test_the_last_use_is_kept(client: httpx.Client, stores: tuple[TenantStore, TenantStore]) -> None:
-    """Some time after a request it is there, without the request having waited for it."""
+    """The last use of a token is stored soon after a request, without delaying it."""
     token = create(stores[0])
 
     def _used() -> bool:
@@ -144,7 +144,7 @@ def test_the_last_use_is_kept(client: httpx.Client, stores: tuple[TenantStore, T
 
 
 def test_changes_have_the_name_of_the_caller(client: httpx.Client, stores: tuple[TenantStore, TenantStore]) -> None:
-    """The audit log names users and machines."""
+    """The audit log has the user or token, not the name in the body."""
     token = create(stores[0])
     tags = f"{ACME}/entities/identity/sa-1/tags"
     for number, headers in enumerate((ANN, bearer(token))):
@@ -156,7 +156,7 @@ def test_changes_have_the_name_of_the_caller(client: httpx.Client, stores: tuple
 
 
 def test_a_storage_that_is_away(client: httpx.Client, stores: tuple[TenantStore, TenantStore], tmp_path: Path) -> None:
-    """A token that cannot be looked up is not said to be wrong."""
+    """If a token cannot be looked up, the response is 503, not 401."""
     token = create(stores[1])
     stores[1].close()
     (file,) = (tmp_path / "globex").rglob("control.db")
@@ -165,7 +165,7 @@ def test_a_storage_that_is_away(client: httpx.Client, stores: tuple[TenantStore,
 
 
 def test_nobody_is_told_apart_without_a_mode(stores: tuple[TenantStore, TenantStore]) -> None:
-    """Headers and tokens are ignored: every caller may do everything."""
+    """Without a mode, headers and tokens are ignored, and every caller has all rights."""
     with client_of(services_for(*stores)) as client:
         for headers in ({}, ANN, bearer("cb_nonsense"), bearer("x")):
             found = me(client, headers)
@@ -178,14 +178,14 @@ def test_nobody_is_told_apart_without_a_mode(stores: tuple[TenantStore, TenantSt
 
 
 def test_keys_that_cannot_be_read_at_the_start(tmp_path: Path) -> None:
-    """A service that could not verify a single token does not start."""
+    """The service does not start if it cannot read the keys that verify tokens."""
     jwt = {"issuer": "x", "audience": "y", "jwks_file": str(tmp_path / "jwks.json")}
     with pytest.raises(ConfigurationError, match="jwks_file"):
         authenticate_by(settings("jwt", jwt=jwt))
 
 
 def test_an_issuer_that_is_away(stores: tuple[TenantStore, TenantStore]) -> None:
-    """Until the keys have been read once, a JWT gets 503; a token of ours is accepted."""
+    """Until the keys have been read once, a JWT gets 503; an API token is accepted."""
     jwt = {"issuer": "x", "audience": "y", "jwks_url": "http://127.0.0.1:9/keys"}
     with client_with(settings("jwt", jwt=jwt), *stores) as client:
         header = "eyJhbGciOiJFUzI1NiIsInR5cCI6IkpXVCIsImtpZCI6ImEifQ"
@@ -195,19 +195,19 @@ def test_an_issuer_that_is_away(stores: tuple[TenantStore, TenantStore]) -> None
 
 
 def test_names_are_stripped() -> None:
-    """Spaces around names, and empty groups, are no part of them."""
+    """Spaces around names are removed; empty groups are ignored."""
     assert SenderIdentity.of(" ann ", [" a", "", "b "]) == SenderIdentity("ann", ("a", "b"))
 
 
 @pytest.mark.parametrize("user", ["", "  ", "api", "command line", "token:ci", "x" * 256, "a\nb", "a\0", "a\u202eb"])
 def test_names_that_nobody_can_have(user: str) -> None:
-    """Empty ones, those that the service writes to the audit log itself, and what cannot be shown."""
+    """Empty names, names that the service itself uses in the audit log, and invisible characters are refused."""
     with pytest.raises(Unauthenticated):
         SenderIdentity.of(user)
 
 
 def test_groups_have_limits() -> None:
-    """A group with invisible characters, and an excessive number of groups, are refused."""
+    """Groups with invisible characters, and too many groups, are refused."""
     with pytest.raises(Unauthenticated, match="cannot be shown"):
         SenderIdentity.of("ann", ["a\tb"])
     assert len(SenderIdentity.of("ann", map(str, range(1000))).groups) == 1000

@@ -44,20 +44,20 @@ ALSO_GRANTED = (400, "topic-attribution-unavailable")
 
 @pytest.fixture(scope="module")
 def callers(store: TenantStore) -> Iterator[httpx.Client]:
-    """Open a client of acme whose callers are all identified."""
+    """A client of acme whose callers all have an identity."""
     with client_of(services_for(store, authenticate=CALLERS)) as client:
         yield client
 
 
 @pytest.fixture
 def own_callers(own_store: TenantStore) -> Iterator[httpx.Client]:
-    """The same of storage that a test may change."""
+    """The same, with storage that a test may change."""
     with client_of(services_for(own_store, authenticate=CALLERS)) as client:
         yield client
 
 
 def ask(client: httpx.Client, endpoint: Endpoint, name: str | None, tenant: str = "acme") -> tuple[int, str]:
-    """Return the status and the kind of the response to an invalid request."""
+    """Return the status and the type of the response to an invalid request."""
     headers = {} if name is None else asked_by(name)
     response = client.request(endpoint.method, endpoint.of(tenant), params=INVALID, headers=headers)
     return response.status_code, response.json()["type"].removeprefix("urn:chargeback:")
@@ -65,7 +65,7 @@ def ask(client: httpx.Client, endpoint: Endpoint, name: str | None, tenant: str 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.name)
 def test_nobody_gets_nothing(callers: httpx.Client, endpoint: Endpoint) -> None:
-    """Without an identity every endpoint responds with 401, except for those that probes use."""
+    """A request without an identity gets 401 from every endpoint except the probes."""
     expected = GRANTED if endpoint.name in OPEN else (401, "unauthenticated")
     assert ask(callers, endpoint, None) == expected
 
@@ -86,7 +86,7 @@ def test_other_tenants_are_not_there(callers: httpx.Client, endpoint: Endpoint) 
 
 @pytest.mark.parametrize("endpoint", OF_TENANTS, ids=lambda endpoint: endpoint.name)
 def test_each_right_allows_what_it_says(callers: httpx.Client, endpoint: Endpoint) -> None:
-    """A caller with one right, for all rows or for some, gets what needs that right, or one that it includes."""
+    """A right, with or without a scope, opens the endpoints that need it or a right that it includes."""
     needed = right_for(endpoint)
     for right, is_scoped in product(Right, (False, True)):
         found = ask(callers, endpoint, f"scoped {right}" if is_scoped else right)
@@ -98,12 +98,12 @@ def test_each_right_allows_what_it_says(callers: httpx.Client, endpoint: Endpoin
 
 @pytest.mark.parametrize("endpoint", OF_SOMEBODY, ids=lambda endpoint: endpoint.name)
 def test_somebody_may_ask_what_is_about_no_tenant(callers: httpx.Client, endpoint: Endpoint) -> None:
-    """An identity without any right is enough."""
+    """Endpoints about no tenant need an identity, but no right."""
     assert ask(callers, endpoint, "stranger") == GRANTED
 
 
 def test_refusals_say_what_is_missing(callers: httpx.Client) -> None:
-    """A sentence that a person understands: the right, the scope, and the role that decided."""
+    """The error names the missing right or the scope, and the role that applied."""
     tagging = callers.post(f"{ACME}/tags/bulk", headers=asked_by("export"))
     assert tagging.json()["detail"] == "This needs the right tag in tenant acme; yours are: read, export (roles[0])."
     whole = callers.get(f"{ACME}/runs", headers=asked_by("scoped admin"))
@@ -114,7 +114,7 @@ def test_refusals_say_what_is_missing(callers: httpx.Client) -> None:
 
 
 def test_files_are_exports(callers: httpx.Client) -> None:
-    """A client that accepts nothing but CSV needs the right to export, as for the path of a file."""
+    """A request that accepts only CSV needs the right to export, as the path of a file does."""
     csv = {"Accept": "text/csv"}
     assert callers.get(f"{ACME}/chargebacks", headers=csv | asked_by("read")).status_code == 403
     exported = callers.get(f"{ACME}/chargebacks", headers=csv | asked_by("export"))
@@ -125,7 +125,7 @@ def test_files_are_exports(callers: httpx.Client) -> None:
 
 
 def test_lists_of_tenants_have_those_of_the_caller(callers: httpx.Client) -> None:
-    """No response names other tenants; probes see the status of the service."""
+    """Lists have only tenants that the caller may read; probes see the status."""
     for name, expected in (("read", ["acme"]), ("stranger", []), ("elsewhere", [])):
         tenants = callers.get("/api/v1/tenants", headers=asked_by(name)).json()
         assert [each["tenant_name"] for each in tenants] == expected
@@ -136,7 +136,7 @@ def test_lists_of_tenants_have_those_of_the_caller(callers: httpx.Client) -> Non
 
 
 def test_metrics_need_the_sight_of_a_tenant(callers: httpx.Client, client: httpx.Client) -> None:
-    """Data about the service as a whole is for callers who see all rows of some tenant."""
+    """Metrics are for callers who see all rows of at least one tenant."""
     assert callers.get("/metrics").status_code == 401
     assert callers.get("/metrics", headers=asked_by("stranger")).status_code == 403
     assert callers.get("/metrics", headers=asked_by("scoped admin")).status_code == 403
@@ -145,7 +145,7 @@ def test_metrics_need_the_sight_of_a_tenant(callers: httpx.Client, client: httpx
 
 
 def test_denied_requests_are_in_the_audit_log(own_callers: httpx.Client) -> None:
-    """With the name of the caller, and once a day each; what is about no tenant is not."""
+    """A denied request is recorded once a day with the name of the caller, unless it is about no tenant."""
     views = f"{ACME}/views"
     for _ in range(2):
         assert own_callers.get(views).status_code == 401
@@ -163,7 +163,7 @@ def test_denied_requests_are_in_the_audit_log(own_callers: httpx.Client) -> None
 
 
 def test_a_route_that_declares_nothing_does_not_start(store: TenantStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A forgotten declaration does not open a route: the application cannot be created."""
+    """If a route declares no access, the application cannot be created."""
     router = APIRouter()
 
     @router.get("/forgotten")
@@ -178,7 +178,7 @@ def test_a_route_that_declares_nothing_does_not_start(store: TenantStore, monkey
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.name)
 def test_the_document_says_what_is_needed(client: httpx.Client, endpoint: Endpoint) -> None:
-    """The declaration of each route, a sentence in its description, and the problems that follow from it."""
+    """The document has the access of each route, a sentence about it in the description, and the matching errors."""
     operation = client.get("/openapi.json").json()["paths"][endpoint.documented][endpoint.method.lower()]
     needs: Needs = Access.PUBLIC if endpoint.name in OPEN else Access.AUTHENTICATED
     if endpoint.is_file:
@@ -197,6 +197,6 @@ def test_the_document_says_what_is_needed(client: httpx.Client, endpoint: Endpoi
 
 
 def test_everybody_may_do_everything_where_nobody_is_told_apart(client: httpx.Client) -> None:
-    """Without `access` in the configuration every request is allowed."""
+    """Without `access` in the configuration, every request is allowed."""
     assert client.get(f"{ACME}/audit").status_code == 200
     assert client.get(f"{ACME}/chargebacks.csv").status_code == 200

@@ -10,7 +10,7 @@ from chargeback.api.tenant_requests import SMALLEST_COMPRESSED, compressed
 
 
 def test_a_large_body_becomes_smaller() -> None:
-    """The same body, with its new length; other headers stay."""
+    """The body is compressed, with its new length; other headers do not change."""
     body = b"costs " * 1000
     answer = compressed(Response(body, media_type="application/json", headers={"etag": "x"}))
     assert gzip.decompress(bytes(answer.body)) == body
@@ -20,6 +20,6 @@ def test_a_large_body_becomes_smaller() -> None:
 
 
 def test_a_small_body_stays_as_it_is() -> None:
-    """It fits a packet anyway."""
+    """A body below the limit is not compressed."""
     answer = Response(bytes(SMALLEST_COMPRESSED - 1))
     assert compressed(answer) is answer

@@ -27,7 +27,7 @@ ANYTHING = ("status", "runs", "pipeline/status", "views", "notes")
 
 @pytest.mark.parametrize("path", [*ENTITIES, *ANYTHING])
 def test_what_the_client_has_is_not_sent_again(client: httpx.Client, path: str) -> None:
-    """304 without a body, with the same headers; for another ETag the response is complete."""
+    """A matching ETag gets 304 without a body and with the same headers; any other gets the whole response."""
     whole = client.get(f"{ACME}/{path}")
     assert whole.status_code == 200
     tag = whole.headers["etag"]
@@ -40,7 +40,7 @@ def test_what_the_client_has_is_not_sent_again(client: httpx.Client, path: str) 
 
 
 def test_another_question_has_another_tag(client: httpx.Client) -> None:
-    """Path, parameters and form decide."""
+    """Another path, parameter or format makes another ETag."""
     asked = [("resources", {}), ("resources", {"status": "active"}), ("resources.csv", {}), ("identities", {})]
     tags = [client.get(f"{ACME}/{path}", params=params).headers["etag"] for path, params in asked]
     tags.append(client.get(f"{ACME}/resources", headers={"Accept": "text/csv"}).headers["etag"])
@@ -92,8 +92,7 @@ def _note(store: TenantStore) -> None:
 def test_every_change_changes_the_tag(
     own_client: httpx.Client, own_store: TenantStore, change: Callable[[TenantStore], None], paths: list[str]
 ) -> None:
-    """After a change of a tag, a listing, the state of a day, a run, a view or a note, the next response is the new
-    one."""
+    """A change of a tag, an entity, the state of a day, a run, a view or a note changes the ETag of the responses."""
     known(own_store)
     before = {path: own_client.get(f"{ACME}/{path}").headers["etag"] for path in paths}
     change(own_store)
@@ -115,7 +114,7 @@ def test_gzip(own_client: httpx.Client, own_store: TenantStore) -> None:
 
 
 def test_what_does_not_exist_has_no_tag(client: httpx.Client) -> None:
-    """An error is an error, whatever ETag the client sends."""
+    """An error is returned whatever ETag the client sends."""
     answer = client.get(f"{ACME}/entities/identity/nobody/tags", headers={"If-None-Match": "*"})
     assert answer.status_code == 404
     assert "etag" not in answer.headers

@@ -1,4 +1,4 @@
-"""Responses as tables: every value as the export would write it."""
+"""Responses as tables: values are written as in the export."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from chargeback.api.responses import csv_response
 
 
 def test_every_kind_of_value() -> None:
-    """Texts begin no formula, amounts keep their sign, what is missing is empty, objects are JSON."""
+    """Formulas are escaped, amounts keep their sign, missing values are empty, and objects are JSON."""
     item = {
         "name": "=1+1",
         "amount": "-1.50",
@@ -33,5 +33,5 @@ def test_every_kind_of_value() -> None:
 
 
 def test_a_table_of_nothing_has_a_header() -> None:
-    """Names of columns that are tags may contain anything that a key may."""
+    """An empty table has its header."""
     assert csv_response("file.csv", ["a", "tag:team"], []).body == b"a,tag:team\r\n"

@@ -9,7 +9,7 @@ from chargeback.api.routes.aggregate import AggregateQuery
 
 
 def test_parameters_are_those_of_the_model() -> None:
-    """Every field is a parameter; nothing is nullable, for what is not sent is simply not there."""
+    """Every field is a parameter, and none is nullable, because a parameter is either sent or omitted."""
     documented = described(RequiredAccess(Right.READ), query=AggregateQuery)
     add_parameters()
     parameters = documented["openapi_extra"]["parameters"]

@@ -1,4 +1,4 @@
-"""The work of a request whose client is gone ends, and releases its resources."""
+"""The work for a request is cancelled when the client disconnects, and releases its resources."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from chargeback.reports.tenant_view import TenantView
 from chargeback.store.queries.engine import CancellationToken
 from tests.support.facts import tenant_store
 
-#: How many seconds a thread may take to begin and to end.
+#: Seconds that a thread may take to begin and to end.
 PATIENCE = 60
 SLOW = "SELECT count(*) FROM range(100000000000) a(i) WHERE hash(i) % 7 = 8"
 
 
 class Work:
-    """What a thread does: it has begun, and it has ended."""
+    """Records that a thread has begun, and has ended."""
 
     def __init__(self) -> None:
         self.begun = threading.Event()
@@ -32,7 +32,7 @@ class Work:
 
     @contextmanager
     def at(self) -> Iterator[None]:
-        """Be at work."""
+        """Set an event at each end of the block."""
         self.begun.set()
         try:
             yield
@@ -41,7 +41,7 @@ class Work:
 
 
 async def _leave(task: asyncio.Task[object], work: Work) -> None:
-    """Call off a question that is at work, and wait until it has ended."""
+    """Cancel a task once its thread has begun, and wait until the thread has ended."""
     await asyncio.to_thread(work.begun.wait, PATIENCE)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -71,7 +71,7 @@ def test_a_cancelled_question_is_interrupted_until_it_has_ended(tmp_path: Path) 
 
 
 def test_work_that_waits_in_the_queue_is_never_begun(tmp_path: Path) -> None:
-    """A question called off before a thread was free does not run later."""
+    """Work that is cancelled while it waits for a thread does not run later."""
     begun: list[int] = []
 
     async def _crowd(tenant: TenantView) -> None:
@@ -101,7 +101,7 @@ def test_work_that_waits_in_the_queue_is_never_begun(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("process")
 def test_a_slow_statement_of_the_control_database_is_interrupted(tmp_path: Path) -> None:
-    """Also what runs in SQLite or PostgreSQL ends with its request."""
+    """A statement in SQLite or PostgreSQL ends when its request is cancelled."""
     for kind in ("sqlite", "postgresql"):
         sql = (
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
@@ -126,7 +126,7 @@ def test_a_slow_statement_of_the_control_database_is_interrupted(tmp_path: Path)
 
 
 def test_a_question_called_off_does_not_start(tmp_path: Path) -> None:
-    """Time that ran out before the work began is noticed at its beginning."""
+    """Work is not started if its time has already run out."""
     question = CancellationToken()
     question.cancel()
 
@@ -143,8 +143,8 @@ def test_a_question_called_off_does_not_start(tmp_path: Path) -> None:
 
 @pytest.mark.extensive
 def test_tenants_that_hang_cost_the_others_nothing(tmp_path: Path) -> None:
-    """However many tenants hang, in their database or on their disk, a healthy one responds at once; requests about
-    every tenant respond in time, and name those that hang."""
+    """However many tenants hang, in the database or on disk, a healthy one responds immediately; requests about all
+    tenants respond in time and name those that hang."""
     release = threading.Event()
 
     def _hang(_: object = None) -> None:
@@ -192,7 +192,7 @@ def test_tenants_that_hang_cost_the_others_nothing(tmp_path: Path) -> None:
 
 
 def test_every_reader_of_a_request_has_its_scope(tmp_path: Path) -> None:
-    """Questions of now and of earlier, versions, and streams."""
+    """Readers of past data, of versions and of streams have the scope as well."""
     scope = RowScope.of({"identity_id": ["sa-1"]})
 
     async def _ask(tenant: TenantView) -> None:
@@ -218,7 +218,7 @@ def test_every_reader_of_a_request_has_its_scope(tmp_path: Path) -> None:
 
 
 def test_what_was_used_longest_ago_makes_room() -> None:
-    """A read makes an entry the newest; the total size stays within the limit."""
+    """Reading an entry makes it the newest; the oldest ones are evicted when the cache is full."""
     cache = AnswerCache(room=100)
     for name in ("a", "b", "c", "d"):
         cache.put(name, bytes(25), {"name": name})
@@ -230,7 +230,7 @@ def test_what_was_used_longest_ago_makes_room() -> None:
 
 
 def test_an_answer_is_kept_once() -> None:
-    """Two requests that made the same at the same time take room once."""
+    """An entry that is stored twice takes room once."""
     cache = AnswerCache(room=100)
     cache.put("a", bytes(25), {})
     cache.put("a", bytes(25), {})

@@ -39,7 +39,7 @@ def tag_of(client: httpx.Client, path: str = "costs", **parameters: str) -> str:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_what_the_client_has_is_not_sent_again(client: httpx.Client, path: str) -> None:
-    """304 without a body, with the same headers; for another ETag the response is complete."""
+    """A matching ETag gets 304 without a body and with the same headers; any other gets the whole response."""
     whole = client.get(f"{ACME}/{path}")
     tag = whole.headers["etag"]
     assert whole.headers["cache-control"] == "private, no-cache"
@@ -55,7 +55,7 @@ def test_what_the_client_has_is_not_sent_again(client: httpx.Client, path: str) 
 
 
 def test_another_question_has_another_tag(client: httpx.Client) -> None:
-    """Path, parameters and their values decide; spelling a default does not."""
+    """Another path, parameter or value makes another ETag; sending a default does not."""
     tags = [tag_of(client, path) for path in PATHS]
     tags += [tag_of(client, by="product_type"), tag_of(client, top="3"), tag_of(client, identity_id="sa-1")]
     tags += [tag_of(client, **{"not.identity_id": "sa-1"}), tag_of(client, **{"tag:team": "a"})]
@@ -64,7 +64,7 @@ def test_another_question_has_another_tag(client: httpx.Client) -> None:
 
 
 def test_no_file_of_facts_is_opened(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """A client that is up to date gets a 304 even when the files are gone, and a repeated sum comes from the cache."""
+    """A matching ETag gets 304 without reading files, and a repeated sum comes from the cache."""
     tag, body = tag_of(own_client), own_client.get(f"{ACME}/chargebacks/aggregate").content
     for folder in (Path(own_store.facts.root) / CHARGEBACKS_TABLE).glob("date=*"):
         shutil.rmtree(folder)
@@ -108,7 +108,7 @@ def _tag(store: TenantStore) -> None:
 def test_every_change_changes_the_tag(
     own_client: httpx.Client, own_store: TenantStore, change: Callable[[TenantStore], None]
 ) -> None:
-    """A calculated day, a bill, retention, the state of a day, a name and a tag: none of them goes unnoticed."""
+    """A calculated day, a bill, retention, the state of a day, a name or a tag changes the ETag."""
     known(own_store, identities=["sa-1"])
     before = {path: tag_of(own_client, path) for path in PATHS}
     assert before == {path: tag_of(own_client, path) for path in PATHS}
@@ -120,7 +120,7 @@ def test_every_change_changes_the_tag(
 
 
 def test_a_kept_answer_is_never_old(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """Sums that are kept are those of the present data."""
+    """Cached sums are not used after the data has changed."""
     total = own_client.get(f"{ACME}/costs").json()["total"]["amount"]
     assert own_client.get(f"{ACME}/costs").json()["total"]["amount"] == total == "50.00"
     write_shares(own_store.facts, [Share(LAST, "sa-1", "6.25")])

@@ -1,5 +1,4 @@
-"""Requests that a page of another site makes a browser send are refused; those of programs and the service's own pages
-are not."""
+"""Cross-site requests of browsers are refused; those of programs and of the service's own pages are not."""
 
 from __future__ import annotations
 
@@ -31,12 +30,12 @@ class Counted:
         self.runs = 0
 
     def trigger(self, tenant_name: str, request: RunRequest, begin: Callable[[], object]) -> None:
-        """Count."""
+        """Count the request."""
         self.runs += 1
 
 
 class Raw:
-    """Sends exactly the headers that a test names."""
+    """A client that sends exactly the given headers."""
 
     def __init__(self, address: str) -> None:
         parts = urlsplit(address)
@@ -44,7 +43,7 @@ class Raw:
         self._place = (parts.hostname or "", parts.port)
 
     def send(self, method: str, path: str, headers: dict[str, str] | None = None, body: str = "") -> tuple[int, str]:
-        """Status and type of the problem, if it is one."""
+        """Return the status, and the type of an error."""
         connection = http.client.HTTPConnection(*self._place, timeout=30)
         connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
         for name, value in ({"Host": f"localhost:{self.port}"} | (headers or {})).items():
@@ -69,7 +68,7 @@ def pipeline() -> Counted:
 
 @pytest.fixture(scope="module")
 def raw(store: TenantStore, pipeline: Counted) -> Iterator[Raw]:
-    """The service on the loopback with its default settings."""
+    """A client of the service on the loopback with its default settings."""
     with client_of(services_for(store, pipeline=pipeline)) as client:
         yield Raw(str(client.base_url))
 
@@ -91,7 +90,7 @@ def raw(store: TenantStore, pipeline: Counted) -> Iterator[Raw]:
     ids=str,
 )
 def test_a_foreign_page_changes_nothing(raw: Raw, pipeline: Counted, headers: dict[str, str]) -> None:
-    """A request of another origin is refused for every method, with and without a body."""
+    """A cross-origin request is refused for every method that writes, with and without a body."""
     before = pipeline.runs
     assert raw.send("POST", RUN, headers) == (403, "foreign-origin")
     tags = f"{ACME}/entities/resource/lkc-1/tags"
@@ -102,7 +101,7 @@ def test_a_foreign_page_changes_nothing(raw: Raw, pipeline: Counted, headers: di
 
 
 def test_programs_and_own_pages_may_write(raw: Raw, pipeline: Counted) -> None:
-    """No header at all (curl), the service's own origin, and what the user typed."""
+    """Requests from curl, the service's own origin and typed addresses are accepted."""
     own = {"Origin": f"http://localhost:{raw.port}"}
     accepted: tuple[dict[str, str], ...] = (
         {},
@@ -117,27 +116,27 @@ def test_programs_and_own_pages_may_write(raw: Raw, pipeline: Counted) -> None:
 
 
 def test_a_proxy_that_changes_the_host(raw: Raw) -> None:
-    """A browser that says `same-origin` is believed where the proxy in front sends a host of its own."""
+    """`Sec-Fetch-Site: same-origin` is trusted even if a proxy has changed the host."""
     headers = {"Origin": "https://costs.example.com", "Sec-Fetch-Site": "same-origin"}
     assert raw.send("POST", RUN, headers) == (202, "")
 
 
 def test_reading_is_left_to_the_browser(raw: Raw) -> None:
-    """A foreign page may send a GET; without CORS its browser hides the response from it."""
+    """A cross-origin GET is served; without CORS, the browser hides the response from the page."""
     assert raw.send("GET", "/api/v1/tenants", {"Origin": ATTACKER, "Sec-Fetch-Site": "cross-site"})[0] == 200
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "OPTIONS"])
 @pytest.mark.parametrize("path", ["/api/v1/tenants", RUN, "/metrics", "/docs", "/openapi.json", "/", "/nowhere"])
 def test_a_rebound_name_gets_nothing(raw: Raw, method: str, path: str) -> None:
-    """A name that was made to resolve to the loopback is no name of the service."""
+    """A request with a foreign host name is refused, which prevents DNS rebinding."""
     status, kind = raw.send(method, path, {"Host": f"rebind.attacker.example:{raw.port}"})
     assert status == 421
     assert kind == "unknown-host" or method == "HEAD"
 
 
 def test_probes_know_no_name(raw: Raw) -> None:
-    """`/health` responds under any host."""
+    """`/health` responds to any host name."""
     assert raw.send("GET", "/health", {"Host": "10.1.2.3:8080"}) == (200, "")
 
 
@@ -153,7 +152,7 @@ def test_two_hosts_are_none(raw: Raw) -> None:
 
 
 def test_a_refused_name_is_logged_once(raw: Raw, caplog: pytest.LogCaptureFixture) -> None:
-    """The log names the setting, once for each host."""
+    """The log names the setting, once for each refused host."""
     with caplog.at_level(logging.WARNING, logger="chargeback.api.guard"):
         for _ in range(3):
             raw.send("GET", "/api/v1/tenants", {"Host": "once.example"})
@@ -163,7 +162,7 @@ def test_a_refused_name_is_logged_once(raw: Raw, caplog: pytest.LogCaptureFixtur
 
 
 def test_what_is_configured(store: TenantStore, pipeline: Counted) -> None:
-    """Listed hosts are accepted, and listed origins may write where CORS is on."""
+    """Configured hosts are accepted, and configured origins may write if CORS is enabled."""
     limits = ApiLimits(30, True, ("https://finops.example",), hosts=AllowedHosts(["costs.example.com"]))
     with client_of(services_for(store, limits=limits, pipeline=pipeline)) as client:
         raw = Raw(str(client.base_url))

@@ -1,4 +1,4 @@
-"""Identities from the tokens of an issuer, on a real server, with real keys."""
+"""Identities from the tokens of an issuer, with a real server and real keys."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ JWT = {"issuer": ISSUER, "audience": AUDIENCE}
 
 
 def bearer(token: str) -> dict[str, str]:
-    """The headers of a request with a token."""
+    """Return the headers of a request with a token."""
     return {"Authorization": f"Bearer {token}"}
 
 
 def unsigned(header: dict[str, Any], claims: dict[str, Any]) -> str:
-    """The part of a token that is signed, with a dot behind it."""
+    """Return the encoded header and claims, each with a dot after it."""
     parts = (base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=") for part in (header, claims))
     return b".".join(parts).decode() + "."
 
@@ -60,7 +60,7 @@ def client(store: TenantStore, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 def test_the_issuer_says_who_it_is(client: httpx.Client) -> None:
-    """Name, groups, and what the first role that fits gives."""
+    """The token gives name and groups, the first matching role the access."""
     found = me(client, bearer(OURS.token("ann@example.com", "team-1")))
     assert (found["user"], found["kind"], found["groups"]) == ("ann@example.com", "jwt", ["team-1"])
     assert found["tenants"] == [
@@ -70,7 +70,7 @@ def test_the_issuer_says_who_it_is(client: httpx.Client) -> None:
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_every_algorithm(store: TenantStore, tmp_path: Path, algorithm: str) -> None:
-    """Each of the fixed list, whether the key names it or not."""
+    """Each algorithm works, whether the key names it or not."""
     issuer = Issuer(algorithm)
     unnamed = {name: value for name, value in issuer.jwk.items() if name != "alg"} | {"kid": "unnamed"}
     file = issuer.publish(tmp_path / "jwks.json", unnamed)
@@ -83,7 +83,7 @@ def test_every_algorithm(store: TenantStore, tmp_path: Path, algorithm: str) -> 
 
 @pytest.mark.parametrize("algorithm", ["none", "None", "nOnE", "", None])
 def test_unsigned_tokens(client: httpx.Client, algorithm: str | None) -> None:
-    """A token that says that it needs no signature is refused, with a signature or without."""
+    """A token that declares no signature is refused, with or without one."""
     token = unsigned({"typ": "JWT", "kid": OURS.key_id, "alg": algorithm}, claims())
     for signature in ("", "c2lnbmF0dXJl", OURS.token().rpartition(".")[2]):
         assert refused(client, bearer(token + signature))
@@ -91,7 +91,7 @@ def test_unsigned_tokens(client: httpx.Client, algorithm: str | None) -> None:
 
 @pytest.mark.parametrize("algorithm", ["HS256", "HS384", "HS512"])
 def test_the_public_key_is_no_secret(client: httpx.Client, algorithm: str) -> None:
-    """A token that is signed with the public key, which everybody has, as if it were a shared secret, is refused."""
+    """A token that is signed with the public key as a shared secret is refused."""
     public = private_key(OURS.algorithm, OURS.key_id).public_key()
     secrets = [
         public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo),
@@ -107,7 +107,7 @@ def test_the_public_key_is_no_secret(client: httpx.Client, algorithm: str) -> No
 
 
 def test_a_shared_secret_in_the_set_of_keys_is_not_used(store: TenantStore, tmp_path: Path) -> None:
-    """A secret in the set is not used: the set is public, so that anyone could sign with it."""
+    """A shared secret in the key set is not used, because the set is public."""
     secret = b"0123456789abcdef0123456789abcdef"
     octets = {"kty": "oct", "kid": "shared", "k": base64.urlsafe_b64encode(secret).rstrip(b"=").decode()}
     file = OURS.publish(tmp_path / "jwks.json", octets)
@@ -117,7 +117,7 @@ def test_a_shared_secret_in_the_set_of_keys_is_not_used(store: TenantStore, tmp_
 
 
 def test_keys_of_somebody_else(client: httpx.Client) -> None:
-    """The name of a key is not the key, and a token does not bring its own."""
+    """A token signed with another key is refused, even if it names a known one."""
     forged = Issuer(key_id="forged")
     key = private_key(forged.algorithm, forged.key_id)
     assert "does not have" in refused(client, bearer(forged.token()))
@@ -127,14 +127,14 @@ def test_keys_of_somebody_else(client: httpx.Client) -> None:
 
 
 def test_a_token_that_was_changed(client: httpx.Client) -> None:
-    """The signature is of the whole token."""
+    """A token whose claims were changed is refused."""
     header, _, signature = OURS.token("ann@example.com").split(".")
     changed = unsigned({}, claims(email="root@example.com")).split(".")[1]
     assert "signature of the token is wrong" in refused(client, bearer(f"{header}.{changed}.{signature}"))
 
 
 def test_a_key_that_is_too_short(store: TenantStore, tmp_path: Path) -> None:
-    """A key that can be computed is no key."""
+    """A key that is too short is not accepted."""
     short = rsa.generate_private_key(65537, 1024)
     jwk = jwt.algorithms.RSAAlgorithm.to_jwk(short.public_key(), as_dict=True) | {"kid": "short"}
     file = OURS.publish(tmp_path / "jwks.json", jwk)
@@ -169,7 +169,7 @@ def test_a_key_that_is_too_short(store: TenantStore, tmp_path: Path) -> None:
     ],
 )
 def test_what_a_token_has_to_say(client: httpx.Client, changed: dict[str, Any], reason: str) -> None:
-    """A token names its issuer, its audience, its time and its user; the response says what is wrong."""
+    """A token must have an issuer, an audience, times and a user; the error names what is wrong."""
     assert reason in refused(client, bearer(OURS.token(**changed)))
 
 
@@ -186,18 +186,18 @@ def test_what_a_token_has_to_say(client: httpx.Client, changed: dict[str, Any], 
     ],
 )
 def test_what_is_accepted(client: httpx.Client, changed: dict[str, Any]) -> None:
-    """Clocks that differ by less than a minute, one of several audiences, and a user without groups or with one."""
+    """Clock differences below a minute, one of several audiences, and users with no group or one group are accepted."""
     assert me(client, bearer(OURS.token(**changed)))["user"] == "ann@example.com"
 
 
 @pytest.mark.parametrize("token", ["x", "a.b.c", "e30.e30.", "..", "é", "[]", "eyJhbGciOiJFUzI1NiIsImtpZCI6N30.e30.x"])
 def test_what_is_no_token(client: httpx.Client, token: str) -> None:
-    """It is refused like one that does not hold."""
+    """A malformed token is refused."""
     assert refused(client, httpx.Headers(bearer(token), encoding="utf-8"))
 
 
 def test_no_token(client: httpx.Client) -> None:
-    """Headers of a proxy, passwords and parameters are no tokens."""
+    """Proxy headers, passwords and query parameters are no tokens."""
     token = OURS.token()
     for headers in ({}, {"X-Forwarded-Email": "ann"}, {"Authorization": "Basic YW5uOnB3"}, {"Authorization": token}):
         assert "has no token" in refused(client, headers)
@@ -206,7 +206,7 @@ def test_no_token(client: httpx.Client) -> None:
 
 
 def test_other_claims(store: TenantStore, tmp_path: Path) -> None:
-    """The configured claims name the user and the groups."""
+    """The user and the groups come from the configured claims."""
     file = OURS.publish(tmp_path / "jwks.json")
     chosen = JWT | {"jwks_file": str(file), "user_claim": "sub", "groups_claim": "https://example.com/roles"}
     with client_with(settings("jwt", jwt=chosen), store) as client:
@@ -217,7 +217,7 @@ def test_other_claims(store: TenantStore, tmp_path: Path) -> None:
 
 @pytest.mark.extensive
 def test_keys_rotate_without_a_restart(store: TenantStore, tmp_path: Path) -> None:
-    """A new key is known as soon as the file has it, and one that is removed is not accepted any more."""
+    """A new key is accepted as soon as it is in the file, and a removed one is refused."""
     file, old, new = tmp_path / "jwks.json", Issuer(key_id="old"), Issuer(key_id="new")
     old.publish(file)
     with client_with(settings("jwt", jwt=JWT | {"jwks_file": str(file)}), store) as client:

@@ -1,4 +1,4 @@
-"""Time limits are kept, abandoned work is cancelled, and responses are complete or visibly broken."""
+"""Time limits hold, abandoned work is cancelled, and responses are either complete or visibly broken."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.support.serving import client_of, services_for, wait_until
 
 FIRST = date(2026, 1, 1)
 RANGE = {"start_date": "2026-01-01", "end_date": "2026-01-31"}
-#: Minutes of work for two processors: every row is a group of its own, in eight hundred thousand rows a day.
+#: Minutes of work for two processors: eight hundred thousand rows a day, each a group of its own.
 HEAVY = f"{ACME}/chargebacks/aggregate?start_date=2026-01-01&end_date=2026-01-31" + "".join(
     f"&group_by=tag:{key}" for key in "abcdefghijklmnop"
 )
@@ -69,13 +69,13 @@ def _is_idle() -> bool:
 
 
 def _in_progress(client: httpx.Client) -> int:
-    """Return the number of requests in progress, without the one that asks."""
+    """Return the number of requests in progress, without the one that reads it."""
     (value,) = re.findall(r"^chargeback_http_requests_in_progress (\S+)$", client.get("/metrics").text, re.MULTILINE)
     return int(float(value)) - 1
 
 
 def test_a_slow_query_is_answered_504_and_stopped(large: TenantStore) -> None:
-    """The response comes at the limit, not with the end of the query; afterwards the query does not continue."""
+    """The response comes at the limit, not at the end of the query, and the query is cancelled."""
     with client_of(services_for(large, limits=ApiLimits(0.2))) as client:
         started = time.monotonic()
         response = client.get(HEAVY)
@@ -87,7 +87,7 @@ def test_a_slow_query_is_answered_504_and_stopped(large: TenantStore) -> None:
 
 
 def test_a_client_that_leaves_takes_its_query_along(large: TenantStore) -> None:
-    """The query of a closed connection is cancelled."""
+    """When a connection closes, its query is cancelled."""
     with client_of(services_for(large)) as client:
         address = urlsplit(str(client.base_url))
         with socket.create_connection((address.hostname, address.port)) as connection:
@@ -113,7 +113,7 @@ def test_health_does_not_queue_behind_heavy_queries(large: TenantStore) -> None:
 
 
 def test_a_trigger_that_hangs_is_answered_504(large: TenantStore) -> None:
-    """The limit holds for every kind of request."""
+    """The limit applies to every kind of request."""
     release = threading.Event()
 
     class Hanging:
@@ -127,7 +127,7 @@ def test_a_trigger_that_hangs_is_answered_504(large: TenantStore) -> None:
 
 @pytest.mark.extensive
 def test_an_export_may_take_longer_than_the_limit(large: TenantStore) -> None:
-    """The limit is for the first byte; a client that keeps accepting gets everything."""
+    """The limit applies to the first byte; a client that keeps reading gets the whole file."""
     limit = 2.0
     with (
         client_of(services_for(large, limits=ApiLimits(limit))) as client,
@@ -145,7 +145,7 @@ def test_an_export_may_take_longer_than_the_limit(large: TenantStore) -> None:
 
 @pytest.mark.extensive
 def test_a_client_that_accepts_nothing_is_given_up(large: TenantStore) -> None:
-    """A stalled export ends, incomplete, and gives back what it held."""
+    """A stalled export is aborted, and its resources are released."""
     with client_of(services_for(large, limits=ApiLimits(4))) as client:
         address = urlsplit(str(client.base_url))
         with socket.create_connection((address.hostname, address.port)) as connection:
@@ -164,7 +164,7 @@ def test_a_client_that_accepts_nothing_is_given_up(large: TenantStore) -> None:
 
 
 def test_a_failure_in_the_middle_breaks_the_connection(tmp_path: Path) -> None:
-    """A short file is never taken for a whole one."""
+    """A failure while reading breaks the connection, so that no partial file looks complete."""
     with tenant_store(tmp_path) as store:
         for day in days_from(FIRST, 4):
             replace_day(store.facts, CHARGEBACKS_TABLE, day, _day(day, 100_000))
@@ -180,7 +180,7 @@ def test_a_failure_in_the_middle_breaks_the_connection(tmp_path: Path) -> None:
 
 
 def test_a_failure_before_the_first_byte_is_a_problem(tmp_path: Path) -> None:
-    """A failure before the first row is a problem, not an empty file."""
+    """If reading fails before the first row, the response is an error, not an empty file."""
     with tenant_store(tmp_path) as store:
         replace_day(store.facts, CHARGEBACKS_TABLE, FIRST, _day(FIRST, 10))
         Path(store.facts.snapshot(CHARGEBACKS_TABLE).files[0].path).write_bytes(b"nonsense")

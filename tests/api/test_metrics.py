@@ -30,7 +30,7 @@ Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
 def samples(client: httpx.Client) -> Samples:
-    """All samples, as an OpenMetrics parser reads them."""
+    """Return all samples, as an OpenMetrics parser reads them."""
     answer = client.get("/metrics")
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"].startswith("application/openmetrics-text; version=1.0.0")
@@ -43,7 +43,7 @@ def samples(client: httpx.Client) -> Samples:
 
 
 def of(client: httpx.Client, name: str, **labels: str) -> float | None:
-    """One sample."""
+    """Return one sample."""
     return samples(client).get((name, tuple(sorted(labels.items()))))
 
 
@@ -55,7 +55,7 @@ def fresh(own_store: TenantStore) -> Iterator[httpx.Client]:
 
 
 def test_requests_by_route_and_status(fresh: httpx.Client) -> None:
-    """Requests are counted by the documented route, not by their ids; unknown paths share one label."""
+    """Requests are counted by route, without ids; unknown paths share one label."""
     fresh.get(f"{ACME}/chargebacks")
     fresh.get(f"{ACME}/chargebacks/123")
     fresh.get("/api/v1/tenants/nobody/chargebacks")
@@ -78,7 +78,7 @@ def test_requests_by_route_and_status(fresh: httpx.Client) -> None:
 
 
 def test_how_far_budgets_are(fresh: httpx.Client, own_store: TenantStore) -> None:
-    """As of the last look at the newest month; of a forecast only where there is one."""
+    """Ratios are those of the newest month; that of a forecast exists only with one."""
     with own_store.control.write() as connection:
         for budget_id in ("all", "none"):
             write_budget(connection, budget_id, Budget(budget_id, "B"), expected=None, who="test")
@@ -95,7 +95,7 @@ def test_how_far_budgets_are(fresh: httpx.Client, own_store: TenantStore) -> Non
 
 
 def test_how_much_asks_for_somebody(fresh: httpx.Client, own_store: TenantStore) -> None:
-    """Every kind is there, so that a curve begins at zero."""
+    """Every kind has a sample, so that a curve starts at zero."""
     kinds = ("anomaly", "budget", "period", "shadow", "sink")
     assert [of(fresh, "chargeback_open", tenant="acme", kind=kind) for kind in kinds] == [0] * 5
     with own_store.control.write() as connection:
@@ -108,7 +108,7 @@ def test_how_much_asks_for_somebody(fresh: httpx.Client, own_store: TenantStore)
 
 
 def test_the_state_of_a_tenant(fresh: httpx.Client, own_store: TenantStore) -> None:
-    """Pending and calculated days, the newest of them, the lease, failures and suspension, as the database says."""
+    """The metrics show days, the lease, failures and suspension as stored in the database."""
     acme = {"tenant": "acme"}
     assert of(fresh, "chargeback_days_pending", **acme) == 1
     assert of(fresh, "chargeback_days_calculated", **acme) == 5
@@ -134,7 +134,7 @@ def test_the_state_of_a_tenant(fresh: httpx.Client, own_store: TenantStore) -> N
 
 
 def test_a_tenant_whose_storage_is_gone_does_not_hide_the_others(tmp_path: Path) -> None:
-    """The tenant is marked as unusable, and the metrics of the others are there."""
+    """The tenant is marked as unusable, and the metrics of the others are complete."""
     with tenant_store(tmp_path) as good, tenant_store(tmp_path, name="globex") as bad:
         fill(good)
         with bad.control.write() as connection:
@@ -148,7 +148,7 @@ def test_a_tenant_whose_storage_is_gone_does_not_hide_the_others(tmp_path: Path)
 
 @pytest.mark.parametrize("mode", ["api", "worker", "both"])
 def test_every_mode_has_metrics(store: TenantStore, mode: str) -> None:
-    """A worker serves them next to its health; version and mode are among them, and the runs where there are any."""
+    """Every mode serves metrics and `/health`; the metrics include version, mode, and runs if there are any."""
     registry = CollectorRegistry()
     Counter("chargeback_runs", "Runs.", registry=registry).inc(7)
     with client_of(replace(services_for(store, mode=mode), runs=registry)) as client:

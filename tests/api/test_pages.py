@@ -1,4 +1,4 @@
-"""`/` leads somewhere, and `/docs` works in a network without any other host."""
+"""`/` leads to a page, and `/docs` works in a network without any other host."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AS_BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*
 
 
 def test_a_browser_is_sent_to_its_page(client: httpx.Client) -> None:
-    """By a relative address, so that it works below a path of a proxy."""
+    """The redirect is relative, so that it works below a proxy's path."""
     answer = client.get("/", headers=AS_BROWSER)
     assert (answer.status_code, answer.headers["location"], answer.headers["vary"]) == (307, "ui/", "Accept")
     assert client.get("/", headers=AS_BROWSER, follow_redirects=True).headers["content-type"].startswith("text/html")
@@ -26,7 +26,7 @@ def test_a_browser_is_sent_to_its_page(client: httpx.Client) -> None:
 
 @pytest.mark.parametrize(("mode", "page"), [("worker", True), ("both", False), ("api", False)])
 def test_without_the_page_a_browser_is_sent_to_the_documentation(store: TenantStore, mode: str, page: bool) -> None:
-    """A worker has no page, and `api.page: false` leaves it out."""
+    """A worker has no page, and neither has a service with `api.page: false`."""
     with client_of(services_for(store, mode=mode, limits=ApiLimits(page=page))) as client:
         assert client.get("/", headers=AS_BROWSER).headers["location"] == "docs"
         assert client.get("/ui/").status_code == 404
@@ -34,7 +34,7 @@ def test_without_the_page_a_browser_is_sent_to_the_documentation(store: TenantSt
 
 
 def test_a_program_is_told_where_everything_is(client: httpx.Client) -> None:
-    """Every link is relative and leads somewhere."""
+    """Links are relative and valid."""
     answer = client.get("/").json()
     assert (answer["name"], answer["version"]) == ("chargeback", "1.2.3")
     assert len(answer["links"].keys() - {"page"}) == 6  # the page is named where it has been built
@@ -43,15 +43,15 @@ def test_a_program_is_told_where_everything_is(client: httpx.Client) -> None:
 
 
 def test_a_worker_names_only_what_it_has(store: TenantStore) -> None:
-    """In mode worker there is no API to lead to."""
+    """In mode worker, there are no links to the API."""
     with client_of(services_for(store, mode="worker")) as worker:
         for link in worker.get("/").json()["links"].values():
             assert worker.get(urljoin("/", link)).status_code == 200
 
 
 def test_the_documentation_is_complete_in_itself(client: httpx.Client) -> None:
-    """The page names no other host, everything it loads exists, and its policy allows the browser to load nothing
-    else."""
+    """The page refers to no other host, everything that it loads exists, and its policy forbids the browser to load
+    anything else."""
     page = client.get("/docs")
     assert page.status_code == 200
     assert "//" not in page.text
@@ -70,7 +70,7 @@ def test_the_documentation_is_complete_in_itself(client: httpx.Client) -> None:
 
 
 def test_files_are_asked_for_again_only_when_they_changed(client: httpx.Client) -> None:
-    """A browser that has the file gets 304."""
+    """A browser that has the current file gets 304."""
     first = client.get("/docs/swagger-ui-bundle.js")
     assert first.headers["content-type"].startswith("text/javascript")
     again = client.get("/docs/swagger-ui-bundle.js", headers={"If-None-Match": first.headers["etag"]})
@@ -79,12 +79,12 @@ def test_files_are_asked_for_again_only_when_they_changed(client: httpx.Client) 
 
 @pytest.mark.parametrize("path", ["/docs/", "/docs/LICENSE", "/docs/..%2Fdocs.html", "/docs/oauth2-redirect"])
 def test_nothing_else_is_served(client: httpx.Client, path: str) -> None:
-    """Only the files of the page."""
+    """Only the files of the page are served."""
     assert client.get(path).status_code == 404
 
 
 def test_the_shipped_files_are_those_on_record() -> None:
-    """Each file has the digest that is recorded with its version, and its licence is shipped."""
+    """Each file has the recorded digest, and its licence is shipped."""
     folder = files("chargeback.api").joinpath("static", "swagger-ui")
     record = dict(re.findall(r"\| `([^`]+)` \| `([0-9a-f]{64})` \|", folder.joinpath("README.md").read_text("utf-8")))
     shipped = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.iterdir()}

@@ -1,4 +1,4 @@
-"""Every problem of a request is reported, all at once, as a 400."""
+"""All problems of a request are reported together, as a 400."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ GETS = [
 
 @pytest.mark.parametrize("path", GETS)
 def test_the_common_parameters_are_accepted_and_checked_everywhere(client: httpx.Client, path: str) -> None:
-    """They do no harm where they mean nothing, but nonsense is refused."""
+    """Common parameters are accepted everywhere, even if unused; invalid values are refused."""
     good: dict[str, str | int] = {
         "page": 1,
         "page_size": 1000,
@@ -62,7 +62,7 @@ def test_the_common_parameters_are_accepted_and_checked_everywhere(client: httpx
 
 @pytest.mark.parametrize("path", [*GETS, "/health"])
 def test_an_unknown_parameter_is_refused(client: httpx.Client, path: str) -> None:
-    """A misspelt filter must not look like no filter."""
+    """An unknown parameter is refused, so that a misspelt filter is not ignored."""
     assert parameters_of(client.get(path, params={"identiy_id": "x"})) == ["identiy_id"]
 
 
@@ -108,7 +108,7 @@ def test_an_unknown_parameter_is_refused(client: httpx.Client, path: str) -> Non
     ],
 )
 def test_what_is_refused(client: httpx.Client, path: str, query: str, wrong: list[str]) -> None:
-    """Each of these is the client's mistake, named by its parameter."""
+    """Each invalid value is a 400 that names its parameter."""
     assert parameters_of(client.get(f"{ACME}/{path}?{query}")) == wrong
 
 
@@ -124,7 +124,7 @@ def test_what_is_refused(client: httpx.Client, path: str, query: str, wrong: lis
     ],
 )
 def test_extremes_are_no_accidents(client: httpx.Client, query: str) -> None:
-    """Dates at the end of the calendar and absurd pages are valid requests."""
+    """Dates at the end of the calendar and very high page numbers are valid."""
     assert client.get(f"{ACME}/chargebacks?{query}").status_code == 200
     assert client.get(f"{ACME}/status?{query}").status_code == (200 if "identity" not in query else 400)
 
@@ -170,19 +170,20 @@ def test_extremes_are_no_accidents(client: httpx.Client, query: str) -> None:
     ],
 )
 def test_bodies_that_are_refused(client: httpx.Client, path: str, content: bytes, wrong: list[str]) -> None:
-    """Malformed JSON and every wrong field are the client's mistakes."""
+    """Malformed JSON and every invalid field are a 400."""
     assert parameters_of(client.post(f"{ACME}/{path}", content=content, headers=JSON)) == wrong
 
 
 def test_query_and_body_are_reported_together(client: httpx.Client) -> None:
-    """Also a POST refuses query parameters it does not know."""
+    """Unknown query parameters of a POST are reported, too."""
     response = client.post(f"{ACME}/export?page=1", json={"columns": []})
     assert parameters_of(response) == ["columns", "page"]
 
 
 @pytest.mark.parametrize("declared", [None, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data"])
 def test_a_body_must_be_declared_as_json(client: httpx.Client, declared: str | None) -> None:
-    """A browser sends other types, and none at all, for any web page without a preflight request: they are refused."""
+    """Bodies of other types, or without a type, are refused, because any web page can send them without a preflight
+    request."""
     headers = {"content-type": declared} if declared else {}
     response = client.post(f"{ACME}/export?page=1", content=b'{"columns": ["amount"]}', headers=headers)
     assert parameters_of(response) == ["Content-Type", "page"]
@@ -190,20 +191,20 @@ def test_a_body_must_be_declared_as_json(client: httpx.Client, declared: str | N
 
 @pytest.mark.parametrize("declared", ["application/json", "application/json; charset=utf-8", "Application/JSON"])
 def test_spellings_of_json(client: httpx.Client, declared: str) -> None:
-    """The type has parameters and capitals as a client likes."""
+    """The type may have parameters and capital letters."""
     headers = {"content-type": declared}
     response = client.post(f"{ACME}/export", content=b'{"columns": ["amount"]}', headers=headers)
     assert response.status_code == 200
 
 
 def test_no_body_needs_no_type(client: httpx.Client) -> None:
-    """Where a body may be left out, its type may be left out or wrong."""
+    """If the body is optional and missing, its type does not matter."""
     for headers in ({}, {"content-type": "text/plain"}):
         assert client.post(f"{ACME}/export", headers=headers).status_code == 200
 
 
 def test_a_thousand_mistakes_are_listed_and_no_more() -> None:
-    """Beyond a thousand, mistakes are counted and not described, which would hold up other requests; too many items are
+    """Up to a thousand mistakes are listed; beyond that they are only counted, to limit the time. Too many items are
     one mistake."""
 
     def _mistakes(items: int) -> list[str]:
@@ -218,7 +219,7 @@ def test_a_thousand_mistakes_are_listed_and_no_more() -> None:
 
 
 FIRST, LAST = "0001-01-01", "9999-12-31"
-#: What requests need besides dates, and the parts of paths.
+#: Required parameters besides dates, and the parts of paths.
 NEEDED = {"line_id": "none", "identity_id": "sa-1", "topic_name": "none", "by": "identity_id", "q": "x"}
 PARTS = {
     "tenant_name": "acme",
@@ -241,7 +242,7 @@ PARTS = {
 
 @pytest.mark.parametrize("day", [FIRST, LAST])
 def test_a_day_at_the_end_of_the_calendar(client: httpx.Client, day: str) -> None:
-    """It is a day like every other that is not calculated."""
+    """The first and last days of the calendar are like any day that is not calculated."""
     key = {"date": day, "line_id": "none", "identity_id": "sa-1"}
     response = client.get(f"{ACME}/chargebacks/explain", params=key)
     assert (response.status_code, response.json()["detail"]) == (404, f"The day {day} is not calculated.")
@@ -250,8 +251,8 @@ def test_a_day_at_the_end_of_the_calendar(client: httpx.Client, day: str) -> Non
 
 @pytest.mark.drill
 def test_the_ends_of_the_calendar(tmp_path: Path) -> None:
-    """No date or time of the calendar is an error of the service: every GET takes the first and the last ones, in the
-    zones where they overflow first."""
+    """Every GET handles the first and the last date and time of the calendar, in the time zones where they overflow
+    first."""
     seen = 0
     with tenant_store(tmp_path) as store:
         fill(store)

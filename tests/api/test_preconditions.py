@@ -1,4 +1,4 @@
-"""Edits name the version that they replace."""
+"""Changes name the version that they replace."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chargeback.api.problems import PreconditionFailed, PreconditionRequired
 
 @dataclass(frozen=True)
 class One:
-    """A version of something."""
+    """A version of an object."""
 
     etag: str
     version: int = 3
@@ -20,12 +20,12 @@ class One:
 
     @property
     def is_removal(self) -> bool:
-        """Whether it is one."""
+        """Return whether this is a removal."""
         return self.etag == "gone"
 
 
 def check(match: str | None, none_match: str | None, last: str | None) -> None:
-    """Check the headers against the last version, by its ETag."""
+    """Check the headers against the ETag of the last version."""
     Preconditions(match, none_match).check("note 7", None if last is None else One(last))
 
 
@@ -42,7 +42,7 @@ def check(match: str | None, none_match: str | None, last: str | None) -> None:
     ],
 )
 def test_what_passes(match: str | None, none_match: str | None, present: str | None) -> None:
-    """The headers name the present version, or there is none."""
+    """The headers match the present version, or there is none."""
     check(match, none_match, present)
 
 
@@ -59,7 +59,7 @@ def test_what_passes(match: str | None, none_match: str | None, present: str | N
     ],
 )
 def test_someone_was_faster(match: str | None, none_match: str | None, present: str | None, message: str) -> None:
-    """412: something else is there, or nothing. Weak ETags name no version."""
+    """A 412 says that the version is another one or gone; weak ETags match none."""
     with pytest.raises(PreconditionFailed) as error:
         check(match, none_match, present)
     assert str(error.value) == message
@@ -67,7 +67,7 @@ def test_someone_was_faster(match: str | None, none_match: str | None, present: 
 
 @pytest.mark.parametrize("none_match", [None, '"0"'])
 def test_what_must_be_named(none_match: str | None) -> None:
-    """428: something is there, and the request does not say that it knows."""
+    """A 428 is returned if a version exists and the request names none."""
     with pytest.raises(PreconditionRequired) as error:
         check(None, none_match, '"1"')
     assert str(error.value) == (

@@ -1,4 +1,4 @@
-"""Every failure has a response in the form of a problem, without details that the caller may not see."""
+"""Every failure is a problem document, without details that the caller may not see."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def _problem(response: httpx.Response, status: int, kind: str) -> str:
 
 @pytest.mark.parametrize("path", ["/nope", "/api/v1", "/api/v1/tenants/", f"{ACME}/nothing", f"{ACME}/chargebacks/"])
 def test_unknown_paths(client: httpx.Client, path: str) -> None:
-    """A path that leads nowhere is 404, never a redirect."""
+    """An unknown path is a 404, never a redirect."""
     _problem(client.get(path), 404, "not-found")
 
 
 @pytest.mark.parametrize("path", ["billing", "chargebacks", "status", "resources", "pipeline/status", "tags"])
 def test_unknown_tenants(client: httpx.Client, path: str) -> None:
-    """The detail names the tenant."""
+    """The detail of the 404 names the tenant."""
     assert "nobody" in _problem(client.get(f"/api/v1/tenants/nobody/{path}"), 404, "not-found")
 
 
@@ -70,12 +70,12 @@ def test_unknown_tenants(client: httpx.Client, path: str) -> None:
     ],
 )
 def test_malformed_path_parts(client: httpx.Client, path: str) -> None:
-    """A path with an impossible id is not found."""
+    """A malformed id in a path is a 404."""
     _problem(client.get(f"{ACME}/{path}"), 404, "not-found")
 
 
 def test_wrong_methods(client: httpx.Client) -> None:
-    """405 says which methods are possible."""
+    """A 405 lists the allowed methods."""
     for path, allowed in (
         ("billing", "GET, HEAD"),
         ("entities/resource/a/b/tags", "GET, HEAD, POST"),
@@ -92,7 +92,7 @@ def test_bodies_beyond_the_limit(client: httpx.Client) -> None:
 
 
 def test_storage_that_cannot_be_used(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """503 with an id; the cause is in the log alone, and other tenants go on."""
+    """The response is a 503 with an id; only the log has the cause, and other tenants work."""
     with tenant_store(tmp_path) as good, tenant_store(tmp_path, name="broken") as broken:
         with broken.control.write() as connection:
             connection.execute(text("DROP TABLE days"))
@@ -110,10 +110,10 @@ def test_storage_that_cannot_be_used(tmp_path: Path, caplog: pytest.LogCaptureFi
 
 
 def test_a_schema_that_is_not_this_versions(own_store: TenantStore, own_client: httpx.Client) -> None:
-    """503 says why nothing is read and nothing written; no tag is made."""
+    """Reads and writes get a 503 with the reason; no tag is created."""
     with own_store.control.write() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
-    time.sleep(1.1)  # readers trust their last look for a second
+    time.sleep(1.1)  # readers check the version at most once a second
     tag = {"tag_key": "team", "tag_value": "a"}
     for answer in (
         own_client.post(f"{ACME}/entities/identity/sa-1/tags", json=tag),
@@ -123,7 +123,7 @@ def test_a_schema_that_is_not_this_versions(own_store: TenantStore, own_client: 
         assert "written by a newer version" in _problem(answer, 503, "storage-unavailable")
 
 
-#: The paths below a tenant that show no sum of amounts.
+#: The paths of a tenant whose responses contain no sums of amounts.
 _WITHOUT_SUMS = {
     *(
         "",
@@ -171,7 +171,7 @@ _WITHOUT_SUMS = {
 
 
 def test_sums_that_are_too_large(tmp_path: Path) -> None:
-    """Every path that shows sums refuses one of more than 26 digits in the same way; lists show the lines."""
+    """Every path that returns sums refuses sums of more than 26 digits in the same way; lists return the lines."""
     with tenant_store(tmp_path) as store:
         _fill_too_much(store)
         services = services_for(store)
@@ -205,7 +205,7 @@ def test_sums_that_are_too_large(tmp_path: Path) -> None:
 
 
 def _fill_too_much(store: TenantStore) -> None:
-    """Write a day of two lines that do not fit one sum, and a cost category that splits them."""
+    """Write a day with two lines whose sum is too large, and a cost category that splits them."""
     lines = [line(LAST, str(6 * 10**25), granularity="hourly", hour=hour) for hour in range(2)]
     lost, most = "NO_IDENTITIES_LOCATED", str(6 * 10**25)
     ids = list(enumerate(line_ids(lines)))
@@ -227,7 +227,7 @@ def _fill_too_much(store: TenantStore) -> None:
 
 @pytest.mark.parametrize("damage", ["missing", "cut short"])
 def test_facts_that_are_lost(own_store: TenantStore, own_client: httpx.Client, damage: str) -> None:
-    """503 names the day and its table; requests that do not need the day succeed."""
+    """A 503 names the day and the table; requests that do not need the day succeed."""
     day = own_store.facts.snapshot(CHARGEBACKS_TABLE).days[-1]
     DAMAGES[damage][0](Path(file_of(own_store.facts, CHARGEBACKS_TABLE, day).path))
     asked = {"start_date": str(day), "end_date": str(day)}
@@ -246,7 +246,7 @@ def test_facts_that_are_lost(own_store: TenantStore, own_client: httpx.Client, d
 
 
 def test_what_nobody_foresaw(store: TenantStore, caplog: pytest.LogCaptureFixture) -> None:
-    """500 with an id that the log has, and nothing else."""
+    """The response is a 500 with an id from the log, and no details."""
 
     class Broken:
         def trigger(self, tenant_name: str, request: object, begin: Callable[[], object]) -> None:

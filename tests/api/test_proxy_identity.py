@@ -34,13 +34,13 @@ def trusted(store: TenantStore) -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="module")
 def stranger(store: TenantStore) -> Iterator[httpx.Client]:
-    """A client at another address than the proxy's."""
+    """A client at another address than the proxy."""
     with client_with(settings("proxy", proxy={"trusted": ["10.0.3.0/24", "::1"]}), store) as client:
         yield client
 
 
 def test_the_proxy_says_who_it_is(trusted: httpx.Client) -> None:
-    """Name, groups, and what the first role that fits gives."""
+    """The headers give name and groups, the first matching role the access."""
     found = me(trusted, ANN)
     assert (found["user"], found["kind"], found["groups"]) == ("ann@example.com", "proxy", ["platform", "team-1"])
     (acme,) = found["tenants"]
@@ -57,14 +57,14 @@ def test_groups_are_separated_by_commas(trusted: httpx.Client) -> None:
 
 
 def test_names_are_utf_8(trusted: httpx.Client) -> None:
-    """As proxies send them; what is not UTF-8 is refused instead of guessed."""
+    """Names are UTF-8; other encodings are refused."""
     assert me(trusted, httpx.Headers({USER: "zoë@example.com"}, encoding="utf-8"))["user"] == "zoë@example.com"
     assert "not UTF-8" in refused(trusted, httpx.Headers({USER: "zoë@example.com"}, encoding="latin-1"))
 
 
 def test_a_forged_header_is_ignored(stranger: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
-    """Headers of a peer that is not the proxy are ignored, whatever they claim; the log says so once, with the
-    reason."""
+    """Identity headers from an untrusted address are ignored, whatever other headers claim; the log says so once, with
+    the reason."""
     assert "did not come through the proxy" in refused(stranger)
     for claimed in ("10.0.3.7", "::1", "127.0.0.1"):
         forged = ANN | {
@@ -80,18 +80,18 @@ def test_a_forged_header_is_ignored(stranger: httpx.Client, caplog: pytest.LogCa
 
 
 def test_forwarded_addresses_do_not_make_a_stranger_of_the_proxy(trusted: httpx.Client) -> None:
-    """The peer is the connected address, not one that a header names."""
+    """The trusted address is that of the connection, not one in a header."""
     assert me(trusted, ANN | {"X-Forwarded-For": "203.0.113.9"})["user"] == "ann@example.com"
 
 
 def test_health_needs_no_identity(stranger: httpx.Client) -> None:
-    """A probe is not authenticated."""
+    """`/health` needs no identity."""
     assert stranger.get("/health").status_code == 200
 
 
 @pytest.mark.parametrize("header", [USER, GROUPS])
 def test_several_values(trusted: httpx.Client, header: str) -> None:
-    """A proxy that adds its header to that of the client, instead of replacing it, is not believed."""
+    """A request with two identity headers is refused, because the proxy may have added its own to the client's."""
     twice = [*ANN.items(), (header, "root@example.com")]
     assert f"2 headers {header}" in refused(trusted, twice)
 
@@ -103,7 +103,7 @@ def test_no_user(trusted: httpx.Client) -> None:
 
 
 def test_the_secret(store: TenantStore, caplog: pytest.LogCaptureFixture) -> None:
-    """Where a secret is configured, only a request with exactly that one, once, comes from the proxy."""
+    """If a shared secret is configured, the request must have it exactly once."""
     with client_with(settings("proxy", proxy={"shared_secret": SECRET}), store) as client:
         assert me(client, ANN | {SECRET_HEADER: SECRET})["user"] == "ann@example.com"
         wrong = [
@@ -121,14 +121,14 @@ def test_the_secret(store: TenantStore, caplog: pytest.LogCaptureFixture) -> Non
 
 
 def test_the_secret_does_not_replace_the_address(store: TenantStore) -> None:
-    """With both configured, both have to be right."""
+    """With both configured, both must match."""
     both = {"trusted": ["10.0.3.7"], "shared_secret": SECRET}
     with client_with(settings("proxy", proxy=both), store) as client:
         assert refused(client, ANN | {SECRET_HEADER: SECRET})
 
 
 def test_other_headers(store: TenantStore) -> None:
-    """Only the configured headers count; without a header of groups, users have none."""
+    """Only the configured headers are used; without one for groups, users have none."""
     proxy = {"trusted": ["127.0.0.1"], "user_header": "X-Remote-User", "groups_header": None}
     with client_with(settings("proxy", proxy=proxy), store) as client:
         assert refused(client, ANN)
@@ -137,13 +137,13 @@ def test_other_headers(store: TenantStore) -> None:
 
 
 def test_a_password_for_the_proxy_is_not_ours(trusted: httpx.Client) -> None:
-    """Credentials for the proxy that it passes on do not affect its headers."""
+    """An `Authorization` header does not affect the identity."""
     for credentials in ("Basic YW5uOnB3", "Bearer eyJhbGciOiJub25lIn0.e30."):
         assert me(trusted, ANN | {"Authorization": credentials})["user"] == "ann@example.com"
 
 
 def test_a_worker_has_no_api(tmp_path: Path) -> None:
-    """A process that serves only probes and metrics has no endpoint for the caller's identity."""
+    """A worker has no endpoint for the caller's identity."""
     with (
         tenant_store(tmp_path) as store,
         client_with(settings("proxy", proxy={"trusted": ["127.0.0.1"]}), store, mode="worker") as client,

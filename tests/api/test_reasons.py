@@ -1,4 +1,4 @@
-"""The reasons of failures, and the callers who see them."""
+"""The reasons of failures, and which callers see them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECRET = "lkc-theirs"
 
 @pytest.fixture
 def asked(own_store: TenantStore) -> Iterator[httpx.Client]:
-    """A tenant in which everything failed, and every reason names the same cluster."""
+    """A client of a tenant in which everything failed; every reason names the same cluster."""
     with own_store.control.write() as connection:
         days.mark_incomplete(connection, DAYS[1], {days.METRICS: f"HTTP 503 for {SECRET}"})
         suspend(connection, f"HTTP 401 for {SECRET}")
@@ -51,7 +51,7 @@ def asked(own_store: TenantStore) -> Iterator[httpx.Client]:
     ],
 )
 def test_reasons_are_for_who_sees_the_whole(asked: httpx.Client, path: str, told: bool) -> None:
-    """A caller with a scope learns that something failed, and no text that may name what others have."""
+    """A caller with a scope sees that something failed, but not the reason, which may name things outside the scope."""
     whole = asked.get(path, headers=asked_by("whole"))
     mine = asked.get(path, headers=asked_by("team"))
     assert whole.status_code == mine.status_code == (200 if told else 400)
@@ -61,11 +61,11 @@ def test_reasons_are_for_who_sees_the_whole(asked: httpx.Client, path: str, told
 
 
 def test_what_a_day_lacks_is_told(asked: httpx.Client) -> None:
-    """All callers see it, because it concerns their figures: the day will be calculated again."""
+    """All callers see what a day lacks, because its costs will be calculated again."""
     found = asked.get(f"{ACME}/status", headers=asked_by("team")).json()
     assert found["incomplete"] == [{"tracking_date": f"{DAYS[1]}", "reasons": ["metrics"]}]
 
 
 def test_no_reason_is_none(own_client: httpx.Client) -> None:
-    """What has not failed has no reason, for any caller."""
+    """Without a failure, there is no reason."""
     assert own_client.get(f"{ACME}/pipeline/status").json()["permanent_failure"] is None

@@ -1,4 +1,4 @@
-"""Refused requests are in the audit log of their tenant, and cannot fill it."""
+"""Refused requests are recorded in the audit log of their tenant, up to a limit."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ ELSEWHERE = {"Origin": "https://elsewhere.example"}
 
 
 def test_refused_requests(own_client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page of another origin and an unknown host are recorded once a day, up to a limit; requests about tenants that
-    do not exist are not recorded."""
+    """A refused origin or host is recorded once a day, up to a limit; requests about unknown tenants are not
+    recorded."""
     monkeypatch.setattr(refusals, "MOST_A_DAY", 3)
     views = f"{ACME}/views"
     assert own_client.post(views, json={}, headers=ELSEWHERE).status_code == 403

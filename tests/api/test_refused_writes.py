@@ -1,4 +1,4 @@
-"""Refused and timed-out requests change nothing: every route of the application that writes."""
+"""Refused and timed-out requests change nothing, for every route that writes."""
 
 from __future__ import annotations
 
@@ -54,30 +54,30 @@ CSV: Final = "entity_type,entity_id,value\nidentity,sa-1,Payments\n"
 
 
 class JumpingLoop(asyncio.SelectorEventLoop):
-    """An event loop whose clock can be put forward."""
+    """An event loop whose clock can be advanced."""
 
     _ahead = 0.0
 
     def time(self) -> float:
-        """The time, and what was jumped over."""
+        """Return the time with the skipped hours."""
         return super().time() + self._ahead
 
     def jump(self) -> None:
-        """Let an hour pass at once; may be called by any thread."""
+        """Advance the clock by an hour; may be called from any thread."""
         self._ahead += 3600
         self.call_soon_threadsafe(lambda: None)
 
 
 @dataclass
 class Interruption:
-    """Lets the time of a request run out in the middle of its work, and waits until the response has come."""
+    """Lets a request time out in the middle of its work, and waits until the response is sent."""
 
     loop: JumpingLoop
     responded: threading.Event = field(default_factory=threading.Event)
     happened: bool = False
 
     def __call__(self) -> None:
-        """Called by the thread that works for the request."""
+        """Advance the clock; called by the thread that works for the request."""
         if not self.happened:
             self.happened = True
             self.loop.jump()
@@ -86,25 +86,25 @@ class Interruption:
 
 @dataclass
 class Runner:
-    """Starts no runs and simulations, but remembers them; ``before`` and ``after`` the start something may happen."""
+    """Records runs and simulations instead of starting them; ``before`` and ``after`` are called around each start."""
 
     started: list[RunRequest | SimulationOrder] = field(default_factory=list)
     before: Callable[[], None] = lambda: None
     after: Callable[[], None] = lambda: None
 
     def trigger(self, tenant_name: str, request: RunRequest, begin: Callable[[], object]) -> None:
-        """Prepare a run, and start it."""
+        """Prepare and record a run."""
         self.before()
         begin()
         self.started.append(request)
         self.after()
 
     def check(self, order: SimulationOrder) -> PolicyCatalogue:
-        """Take any policies."""
+        """Accept any policies."""
         return PolicyCatalogue(parse_policies(order.policies or {}, "policies"), {})
 
     def start(self, number: str, order: SimulationOrder, begin: Callable[[], object]) -> None:
-        """Prepare a simulation, and start it."""
+        """Prepare and record a simulation."""
         self.before()
         begin()
         self.started.append(order)
@@ -113,7 +113,7 @@ class Runner:
 
 @dataclass
 class House:
-    """The application in process, its storage, and the loop it runs on."""
+    """The application, its storage and its event loop, in this process."""
 
     app: FastAPI
     store: TenantStore
@@ -123,7 +123,7 @@ class House:
     run: Callable[[Coroutine[Any, Any, httpx.Response]], httpx.Response]
 
     def request(self, method: str, path: str, **sent: Any) -> httpx.Response:
-        """The response to a request."""
+        """Send a request and return the response."""
 
         async def _send() -> httpx.Response:
             transport = httpx.ASGITransport(self.app)
@@ -133,8 +133,8 @@ class House:
         return self.run(_send())
 
     def state(self) -> list[str]:
-        """Everything that a request could change: the control database, files, and started runs. That requests were
-        refused is in the audit log on purpose, and partial aggregates are made by queries."""
+        """Return everything that a request could change: the control database, files and started runs. Excluded are
+        audit entries of refused requests, which are intended, and partial aggregates, which queries write."""
         with closing(sqlite3.connect(self.folder / "control.db")) as connection:
             rows = [row for row in connection.iterdump() if REQUEST_REFUSED not in row and "sqlite_sequence" not in row]
         derived = (".partials", "control.db")
@@ -157,8 +157,8 @@ class House:
 
 @dataclass(frozen=True)
 class Write:
-    """A valid request of a route that ``changes`` something, or only reads; ``before`` prepares what it is about, and
-    returns the rest of the path or more of the request."""
+    """A valid request of a route; ``changes`` says whether it writes. ``before`` prepares its object, and returns the
+    rest of the path or more of the request."""
 
     sent: dict[str, Any]
     path: str
@@ -238,7 +238,7 @@ def _applied(house: House) -> dict[str, Any]:
 
 
 def _given_up(house: House) -> dict[str, Any]:
-    """Let one message be given up."""
+    """Add a message that cannot be delivered."""
     with house.store.control.write() as connection:
         add_deliveries(connection, "desk", lambda _: True, NOW)
         add_events(connection, [Event(PERIOD_READY, "period/2026-01", {"days": 31}, f"ready {uuid4()}")], NOW)
@@ -277,14 +277,14 @@ _UNITS = f"{ACME}/cost-categories/units"
 _DESK = f"{ACME}/notifications/desk"
 _BUDGET = f"{ACME}/budgets/all"
 _BUDGETED = {"name": "All", "monthly": "1000"}
-#: A month without a bill, which can be closed if that is accepted.
+#: A month without a bill, which can be closed if this is accepted.
 _DECEMBER = f"{ACME}/periods/2025-12"
 _CLOSE = {"accept": ["day-missing"], "reason": "Nothing was billed"}
 _FEE = {"period": "2026-01", "by": "identity_id", "value": "sa-1", "amount": "5.00", "kind": "fee", "reason": "Care"}
 _INVOICE = f"{ACME}/periods/2026-01/invoices/INV-1"
 _INVOICED = {"issuer": "Provider", "kind": "invoice", "status": "issued", "currency": "USD", "total": "50.00"}
 
-#: A valid request of each route that takes another method than GET.
+#: A valid request of each route with another method than GET.
 WRITES: Final = {
     f"POST {TENANT}/reconciliation/external": Write(
         {"json": {"csv": "date,resource,type,amount\n", "mapping": {}} | DAY},
@@ -303,7 +303,7 @@ WRITES: Final = {
     ),
     f"POST {TENANT}/tags/bulk-delete": Write({"json": {"items": [_PLACE]}}, f"{ACME}/tags/bulk-delete", _tag),
     f"POST {TENANT}/pipeline/run": Write({"json": {}}, f"{ACME}/pipeline/run"),
-    # Without a run in progress there is nothing to cancel; with one, its lease would be in the way of the others.
+    # Without a run there is nothing to cancel; the lease of a run would block the other requests.
     f"POST {TENANT}/pipeline/cancel": Write({}, f"{ACME}/pipeline/cancel", changes=False),
     f"POST {TENANT}/simulations": Write({"json": {"policies": {}} | DAY}, f"{ACME}/simulations"),
     f"POST {TENANT}/policies/apply": Write({}, f"{ACME}/policies/apply", _simulation),
@@ -373,7 +373,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
 
 @pytest.fixture(params=WRITES)
 def write(request: pytest.FixtureRequest, house: House) -> tuple[str, dict[str, Any], Write]:
-    """The method and the arguments of a valid request, whose object is there."""
+    """The method and the arguments of a valid request, whose object exists."""
     write = WRITES[request.param]
     method = request.param.partition(" ")[0]
     return method, {"path": write.path, **write.sent, **write.before(house)}, write
@@ -381,7 +381,7 @@ def write(request: pytest.FixtureRequest, house: House) -> tuple[str, dict[str, 
 
 @contextmanager
 def interrupted(house: House, on: str) -> Iterator[Interruption]:
-    """Let the time of the next request run out at its first ``on``: a statement that writes, or the commit."""
+    """Let the next request time out at its first ``on``: a statement that writes, or the commit."""
     interruption = Interruption(house.loop)
 
     def _statement(_connection: Connection, _cursor: object, statement: str, *_: object) -> None:
@@ -408,7 +408,7 @@ def interrupted(house: House, on: str) -> Iterator[Interruption]:
 
 
 def test_every_route_is_here(house: House) -> None:
-    """A new route that takes another method than GET needs a request in this table."""
+    """Every route with another method than GET has a request in this table."""
     routes = {
         f"{method} /api/v1{route.path.replace(':path', '')}"
         for route in api_routes(house.app.routes)
@@ -419,7 +419,7 @@ def test_every_route_is_here(house: House) -> None:
 
 
 def test_a_request_that_timed_out_changed_nothing(house: House, write: tuple[str, dict[str, Any], Write]) -> None:
-    """The time runs out within the transaction: 504, and all is as before, when the work has ended as well."""
+    """A request that times out within its transaction gets 504 and changes nothing."""
     method, sent, valid = write
     before = house.state()
     with interrupted(house, "statement") as interruption:
@@ -432,7 +432,8 @@ def test_a_request_that_timed_out_changed_nothing(house: House, write: tuple[str
 
 
 def test_a_change_that_is_being_committed_is_confirmed(house: House, write: tuple[str, dict[str, Any], Write]) -> None:
-    """The time runs out during the commit: the response says what was changed. This is what the others are about."""
+    """A request that times out during its commit still reports success; this also checks that the valid requests
+    work."""
     method, sent, valid = write
     before = house.state()
     with interrupted(house, "commit"):
@@ -442,7 +443,7 @@ def test_a_change_that_is_being_committed_is_confirmed(house: House, write: tupl
 
 
 def _refusals(sent: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the status and the arguments of requests that are like a valid one, but refused."""
+    """Yield the status and the arguments of variants of a valid request that are refused."""
     params, headers = dict(sent.get("params", {})), dict(sent.get("headers", {}))
     yield 404, sent | {"path": sent["path"].replace("/acme/", "/globex/")}
     yield 403, sent | {"headers": headers | {"Sec-Fetch-Site": "cross-site"}}
@@ -460,7 +461,7 @@ def _refusals(sent: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def test_a_refused_request_changed_nothing(house: House, write: tuple[str, dict[str, Any], Write]) -> None:
-    """An invalid request changes nothing; the valid one succeeds."""
+    """A refused request changes nothing."""
     method, sent, _ = write
     before = house.state()
     for status, refused in _refusals(sent):

@@ -1,4 +1,4 @@
-"""Below a path that a proxy passes on, everything is where it is without one, and says so."""
+"""Below a path of a proxy, everything works with and without the prefix, and addresses contain it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def prefixed(store: TenantStore) -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="module")
 def echo() -> Iterator[httpx.Client]:
-    """Open a client of an application that responds with the received paths."""
+    """Open a client of an application that returns the paths it received."""
     app = FastAPI()
 
     async def _paths(request: Request) -> dict[str, str]:
@@ -65,7 +65,7 @@ def echo() -> Iterator[httpx.Client]:
     ],
 )
 def test_the_rest_of_the_path_arrives_as_it_was_sent(echo: httpx.Client, sent: str, arrives: str, prefix: str) -> None:
-    """The prefix goes once, from the beginning, in exactly its own spelling; nothing is decoded or resolved."""
+    """The prefix is removed once, at the start, if it is spelt exactly; nothing is decoded or resolved."""
     connection = http.client.HTTPConnection(echo.base_url.host, echo.base_url.port, timeout=30)
     connection.putrequest("GET", sent)
     connection.endheaders()
@@ -76,7 +76,7 @@ def test_the_rest_of_the_path_arrives_as_it_was_sent(echo: httpx.Client, sent: s
 
 
 def test_the_prefix_alone_leads_to_its_slash(prefixed: httpx.Client) -> None:
-    """The pages name their files by relative addresses, which begin behind the last slash."""
+    """The prefix without a slash redirects to the prefix with one, because the pages use relative addresses."""
     answer = prefixed.get(PREFIX, headers=AS_BROWSER)
     assert (answer.status_code, answer.headers["location"]) == (308, "chargeback/")
     followed = prefixed.get(PREFIX, headers=AS_BROWSER, follow_redirects=True)
@@ -87,14 +87,14 @@ def test_the_prefix_alone_leads_to_its_slash(prefixed: httpx.Client) -> None:
     "path", ["/health", "/metrics", "/docs", "/docs/start.js", "/openapi.json", "/api/v1/tenants", f"{ACME}/costs"]
 )
 def test_everything_is_served_with_and_without(prefixed: httpx.Client, path: str) -> None:
-    """Through the proxy with the prefix, for probes without it."""
+    """Paths work with the prefix, and without it for probes."""
     for prefix in (PREFIX, ""):
         assert prefixed.get(prefix + path).status_code == 200
     assert prefixed.get(PREFIX + PREFIX + path).status_code == 404
 
 
 def test_ids_keep_their_slashes(prefixed: httpx.Client, store: TenantStore) -> None:
-    """An id with an encoded slash is one part of the path."""
+    """An encoded slash does not split an id."""
     known(store, resources=["topics/a b", "topics"])
     for path in ("topics%2Fa%20b", "topics/a%20b"):
         answer = prefixed.get(f"{PREFIX}{ACME}/entities/resource/{path}/tags")
@@ -102,7 +102,7 @@ def test_ids_keep_their_slashes(prefixed: httpx.Client, store: TenantStore) -> N
 
 
 def test_a_run_says_where_its_state_is(prefixed: httpx.Client) -> None:
-    """`Location` begins as the request did."""
+    """`Location` has the prefix if the request had it."""
     for prefix in (PREFIX, ""):
         answer = prefixed.post(f"{prefix}{ACME}/pipeline/run")
         assert (answer.status_code, answer.headers["location"]) == (202, f"{prefix}{ACME}/pipeline/status")
@@ -110,14 +110,14 @@ def test_a_run_says_where_its_state_is(prefixed: httpx.Client) -> None:
 
 
 def test_the_document_says_where_the_paths_begin(prefixed: httpx.Client) -> None:
-    """As a server of OpenAPI, where the request came with the prefix."""
+    """If the request had the prefix, the OpenAPI document has it as a server."""
     plain = prefixed.get("/openapi.json").json()
     assert "servers" not in plain
     assert prefixed.get(f"{PREFIX}/openapi.json").json() == plain | {"servers": [{"url": PREFIX}]}
 
 
 def test_problems_name_the_path_that_was_asked(prefixed: httpx.Client) -> None:
-    """Reader and log of the proxy know the path with the prefix; what is counted is the route."""
+    """Error messages contain the requested path with the prefix; metrics count the route."""
     assert prefixed.get(f"{PREFIX}{ACME}/costs").status_code == 200
     detail = prefixed.get(f"{PREFIX}/nowhere").json()["detail"]
     assert detail == f"Nothing found at {PREFIX}/nowhere; {PREFIX}/docs lists the endpoints."

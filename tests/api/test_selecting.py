@@ -1,4 +1,4 @@
-"""The models of the API say what the datasets declare."""
+"""The models of the API match the declarations of the datasets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, METADA
 from chargeback.store.queries.keys import POSTING
 from chargeback.store.queries.selection import CategoryFilter, TagFilter, equal
 
-#: The values of cost categories of a row.
+#: The field of a row with its values of cost categories.
 CATEGORIES = "categories"
 DATES = {"start_date": "2026-01-01", "end_date": "2026-01-02"}
 
@@ -27,9 +27,9 @@ DATES = {"start_date": "2026-01-01", "end_date": "2026-01-02"}
     [(ChargebackRow, CHARGEBACKS), (BillingLineItem, BILLING_LINES), (TopicRow, TOPIC_ATTRIBUTIONS)],
 )
 def test_a_row_has_the_columns_of_its_dataset(model: type[BaseModel], dataset: Dataset) -> None:
-    """Nothing is documented that is not there, and the reverse."""
+    """The fields of a row are the columns of its dataset, and the reverse."""
     columns = {column.name for column in dataset.columns}
-    # Looked up where asked for, and what the books add.
+    # Names are added on request; posting columns belong to the books.
     names = {"identity_name", "resource_name", *POSTING} if model is ChargebackRow else set()
     assert set(model.model_fields) - {METADATA, TAGS, CATEGORIES} == columns | names
     assert (CATEGORIES in model.model_fields) == dataset.shows_categories
@@ -38,21 +38,21 @@ def test_a_row_has_the_columns_of_its_dataset(model: type[BaseModel], dataset: D
 
 @pytest.mark.parametrize("model", [ChargebackQuery, BillingQuery, TopicQuery, ExportFilters])
 def test_every_filter_of_a_dataset_is_a_parameter(model: type[BaseModel]) -> None:
-    """Lists, and the export, can be narrowed by all that is declared."""
+    """Lists and the export accept all filters of their dataset."""
     dataset = getattr(model, "dataset", CHARGEBACKS)
     assert set(dataset.filters) <= set(model.model_fields)
 
 
 @pytest.mark.parametrize("model", [AggregateQuery, TopicAggregateQuery])
 def test_an_aggregate_groups_by_what_is_declared(model: type[AggregateParameters]) -> None:
-    """Columns and tags; the default is one of the columns."""
+    """Any declared column and any tag can be grouped by; the default is a column."""
     every = [*model.dataset.groups, "tag:team"]
     assert model.model_validate({"group_by": every}).grouping(None).by == tuple(every)
     assert set(model().group_by) < set(model.dataset.groups)
 
 
 def test_a_query_selects_what_it_names() -> None:
-    """Filters that are not given are none; tags and categories are split at commas without a backslash."""
+    """Only the filters that are sent apply; tags and categories are split at commas, except after a backslash."""
     sent = {**DATES, "cost_type": ["usage"], "tags": {"team": ["a,b", "c"]}, "categories": {"team": ["x\\,y", "z"]}}
     query: DatasetQuery = AggregateQuery.model_validate(sent)
     selection = query.selection(30)
@@ -67,7 +67,7 @@ def test_a_query_selects_what_it_names() -> None:
 
 
 def test_a_named_period_follows_the_last_calculated_day() -> None:
-    """Dates are as they are given; a name means days up to the last calculated one."""
+    """A named period ends with the last calculated day, and cannot be combined with dates."""
     query = BillingQuery.model_validate({"period": "7d"})
     window = query.selection(30, date(2026, 1, 20)).window
     assert (window.start.date(), window.end.date()) == (date(2026, 1, 14), date(2026, 1, 21))

@@ -1,4 +1,4 @@
-"""The keys of an issuer: when they are read again, and what is done while they cannot be read."""
+"""The keys of an issuer: when they are read again, and what happens while they cannot be read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ A, B = Issuer(key_id="a").jwk, Issuer(key_id="b").jwk
 
 
 class Source:
-    """Keys that a test changes, and how often they were read; None cannot be read."""
+    """Keys that a test changes, with the number of reads; a read fails while they are None."""
 
     def __init__(self, *keys: Jwk) -> None:
         self.keys: list[Jwk] | None = list(keys)
@@ -46,17 +46,17 @@ class Source:
         return self.keys
 
     def kept(self) -> SigningKeys:
-        """The keys as an address has them: read again after ten minutes, and for an unknown key after one."""
+        """Return the keys as for an address: read again after ten minutes, or after one for an unknown key."""
         return SigningKeys(KeySource(self.read, lifetime=600, pause=60), lambda: self.now)
 
 
 def settings(**where: str) -> JwtSettings:
-    """Settings with keys somewhere."""
+    """Return settings with a source of keys."""
     return JwtSettings.model_validate({"issuer": "x", "audience": "y", **where})
 
 
 def test_known_keys_are_not_read_again() -> None:
-    """Until they are old."""
+    """Known keys are read again only after their lifetime."""
 
     async def _scenario() -> None:
         source = Source(A)
@@ -72,7 +72,7 @@ def test_known_keys_are_not_read_again() -> None:
 
 
 def test_an_unknown_key_is_looked_for_once_a_minute() -> None:
-    """A new key is fetched when its first token comes; tokens with invented keys do not cause a fetch each."""
+    """A new key is fetched for its first token; unknown keys cause at most one fetch a minute."""
 
     async def _scenario() -> None:
         source = Source(A)
@@ -92,7 +92,7 @@ def test_an_unknown_key_is_looked_for_once_a_minute() -> None:
 
 
 def test_a_removed_key_ends_with_the_next_reading() -> None:
-    """Keys that an issuer withdraws expire without a message from it."""
+    """A removed key is refused after the next read."""
 
     async def _scenario() -> None:
         source = Source(A, B)
@@ -106,7 +106,7 @@ def test_a_removed_key_ends_with_the_next_reading() -> None:
 
 
 def test_keys_that_cannot_be_read_again_are_kept_for_a_day(caplog: pytest.LogCaptureFixture) -> None:
-    """While an issuer is down, known users stay accepted, but not for ever; the log has the reason."""
+    """While an issuer is down, known keys are used for a day at most; the log has the reason."""
 
     async def _scenario() -> None:
         source = Source(A)
@@ -115,7 +115,7 @@ def test_keys_that_cannot_be_read_again_are_kept_for_a_day(caplog: pytest.LogCap
         source.keys = None
         for source.now in (600, 601, 605, 86_400):
             assert await keys.find("a") == A
-        assert source.reads == 4  # not again within five seconds
+        assert source.reads == 4  # no retry within five seconds
         source.now = 86_401
         with pytest.raises(KeysUnavailable):
             await keys.find("a")
@@ -127,7 +127,7 @@ def test_keys_that_cannot_be_read_again_are_kept_for_a_day(caplog: pytest.LogCap
 
 
 def test_without_any_keys_nobody_is_told_apart() -> None:
-    """The service does not say that a token is wrong which it cannot verify; it tries again soon."""
+    """Without keys a token is neither accepted nor called wrong; reading is retried soon."""
 
     async def _scenario() -> None:
         source = Source()
@@ -144,7 +144,7 @@ def test_without_any_keys_nobody_is_told_apart() -> None:
 
 
 def test_the_only_key_needs_no_name() -> None:
-    """A token without the id of its key is verified with the only one that there is; among several none is chosen."""
+    """A token without a key id is verified with the only key; if there are several, none is chosen."""
 
     async def _scenario() -> None:
         assert await Source(A).kept().find(None) == A
@@ -155,7 +155,7 @@ def test_the_only_key_needs_no_name() -> None:
 
 
 def test_requests_wait_together() -> None:
-    """Many requests at once read the keys once, and one that is cancelled does not cancel the others."""
+    """Concurrent requests share one read, and cancelling one of them does not cancel the others."""
 
     async def _scenario() -> None:
         released = threading.Event()
@@ -191,7 +191,7 @@ def test_requests_wait_together() -> None:
     ],
 )
 def test_files_that_are_no_set_of_keys(tmp_path: Path, content: str | None, reason: str) -> None:
-    """The message names the file and what is wrong with it, and shows nothing of what is in it."""
+    """The message names the file and what is wrong with it, but shows no content."""
     file = tmp_path / "jwks.json"
     if content is not None:
         file.write_text(content)
@@ -217,7 +217,7 @@ def served(answers: dict[str, tuple[int, bytes]]) -> Iterator[str]:
             self.wfile.write(body)
 
         def log_message(self, *_: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -229,7 +229,7 @@ def served(answers: dict[str, tuple[int, bytes]]) -> Iterator[str]:
 
 
 def test_keys_at_an_address() -> None:
-    """They are fetched, also with a query; what is no set of keys is reported with the address."""
+    """Keys are fetched from an address with its query; an invalid key set is reported with the address."""
     published = json.dumps({"keys": [A, {"kty": "oct", "k": "c2VjcmV0"}]}).encode()
     answers = {"/keys?tenant=1": (200, published), "/html": (200, b"<html>"), "/gone": (404, b"{}")}
     with served(answers) as address:
@@ -240,6 +240,6 @@ def test_keys_at_an_address() -> None:
 
 
 def test_an_address_where_nobody_is() -> None:
-    """A request waits for it for a few seconds at most."""
+    """A request waits only a few seconds for a missing server."""
     with pytest.raises(UnreadableKeys, match="no connection"):
         key_source(settings(jwks_url=f"http://127.0.0.1:{free_port()}/keys")).read()

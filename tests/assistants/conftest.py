@@ -27,13 +27,13 @@ from tests.support.serving import served
 
 @dataclass(frozen=True)
 class Organisation:
-    """A calculated tenant, and the address of a service that requires tokens, of assistants too."""
+    """A calculated tenant, and the address of a service that requires tokens, for MCP as well."""
 
     deployment: Deployment
     address: str
 
     def token(self, name: str, scope: dict[str, list[str]] | None = None) -> str:
-        """Create a token that reads, within a scope."""
+        """Create a token that may read, within a scope if given."""
         write = TokenWrite(name, rights_of([Right.READ]), None if scope is None else RowScope.of(scope))
         now = self.deployment.clock()
         tenant = self.deployment.configuration.tenants["acme"]
@@ -63,7 +63,7 @@ def organisation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Organisat
 
 @pytest.fixture(scope="session")
 def rest(organisation: Organisation) -> Iterator[Client]:
-    """A client of the API that sees everything."""
+    """A client of the API with full access."""
     with Client(base_url=organisation.deployment.address, timeout=60) as client:
         yield client
 
@@ -76,7 +76,7 @@ def whole(organisation: Organisation) -> str:
 
 @pytest.fixture
 def http(organisation: Organisation, whole: str) -> Iterator[httpx.Client]:
-    """Open a plain client of the service for assistants."""
+    """A plain HTTP client of the MCP service."""
     with httpx.Client(
         base_url=organisation.address, headers={"Authorization": f"Bearer {whole}"}, timeout=60
     ) as client:

@@ -1,4 +1,4 @@
-"""Responses of tools are short, also about large tenants."""
+"""Responses of tools are short, even for large tenants."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def assistant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Assistant]:
     ],
 )
 def test_answers_about_much_are_short(assistant: Assistant, tool: str, arguments: dict[str, Any]) -> None:
-    """No response is longer than the limit, and `other` has the sum of what is left out."""
+    """No response is longer than the limit, and `other` has the sum of the rows that are left out."""
     days = {"start_date": str(DAYS[0]), "end_date": str(LAST)} if tool == "query_costs" else {}
     if tool == "compare_periods":
         arguments = {"group_by": arguments["group_by"], "start_date": str(LAST), "end_date": str(LAST)}
@@ -67,7 +67,7 @@ def test_answers_about_much_are_short(assistant: Assistant, tool: str, arguments
 
 @given(sizes=st.lists(st.integers(0, 4000), max_size=60))
 def test_as_many_entries_as_fit(sizes: list[int]) -> None:
-    """The response is within the limit for any entries, and has all of them where that is possible."""
+    """The response is within the limit for any entries, and has all of them if they fit."""
     texts = ["x" * size for size in sizes]
     found = within_limit(len(texts), lambda count: {"rows": texts[:count]})["rows"]
     length = sum(len(text) + 3 for text in texts) + len('{"rows":[]}')

@@ -1,5 +1,4 @@
-"""Ten questions about the demo organisation, each of which an assistant can answer with at most three calls,
-exactly."""
+"""Ten questions about the demo organisation that an assistant can answer exactly with at most three calls each."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ MOST_CALLS = 3
 
 @pytest.fixture
 def assistant(organisation: Organisation, whole: str) -> Iterator[Assistant]:
-    """Yield an assistant that must have used few calls by the end of the test."""
+    """Yield an assistant; the test fails if it makes too many calls."""
     assistant = organisation.assistant("http", whole)
     yield assistant
     assert 0 < assistant.calls <= MOST_CALLS
@@ -66,7 +65,7 @@ def test_by_cost_center(assistant: Assistant, rest: Client) -> None:
 
 
 def test_one_service(assistant: Assistant, rest: Client) -> None:
-    """4. What does a service cost whose name is known in part only?"""
+    """4. What does a service cost, of whose name only a part is known?"""
     named = [each for each in rest.all_items(f"{ACME}/identities") if each["display_name"]]
     rows = rest.all_items(f"{ACME}/chargebacks", period="7d")
     charged = {row["identity_id"] for row in rows}
@@ -138,7 +137,7 @@ def test_what_is_wasted(assistant: Assistant, rest: Client) -> None:
 
 
 def test_what_lies_ahead(assistant: Assistant, rest: Client, last: str) -> None:
-    """What stands out, how far are the budgets, and what will the month have cost? What the API says."""
+    """Anomalies, budgets and the forecast are those of the API."""
     stands_out = assistant.answer("anomalies", tenant="acme", period="30d", limit=5)
     found = rest.answer(f"{ACME}/anomalies", period="30d", limit=5)
     assert [each["sentence"] for each in stands_out["rows"]] == [each["sentence"] for each in found["items"]]

@@ -17,7 +17,7 @@ ACME = "/api/v1/tenants/acme"
 
 
 def calls(row: dict[str, Any]) -> list[Call]:
-    """Call every tool about a visible row, for all that it can return."""
+    """Return calls of every tool about a visible row, with large responses."""
     day = row["timestamp"][:10]
     everything = {"tenant": "acme", "limit": 50}
     return [
@@ -39,7 +39,7 @@ def calls(row: dict[str, Any]) -> list[Call]:
 
 @pytest.fixture(scope="session")
 def scopes(rest: Client) -> dict[str, Scoped]:
-    """An identity, an environment and a value of a cost category that splits rows."""
+    """Scopes of an identity, of an environment, and of a category value that splits rows."""
     return scopes_of(rest.all_items(f"{ACME}/chargebacks"), rest.all_items(f"{ACME}/topic-attributions"))
 
 
@@ -54,8 +54,8 @@ def scopes(rest: Client) -> dict[str, Scoped]:
 def test_no_tool_tells_of_the_outside(
     organisation: Organisation, rest: Client, scopes: dict[str, Scoped], transport: str, name: str
 ) -> None:
-    """No response has an id or a name from outside the scope; totals are the sums of the visible rows, and whether the
-    whole bill is reconciled is left out."""
+    """No response has an id or a name from outside the scope; totals are the sums of the visible rows, and the
+    reconciliation of the whole bill is left out."""
     seen = Seen(rest, "acme", scopes[name])
     assert seen.outside
     assistant = organisation.assistant(transport, organisation.token(f"{transport}-{name}", dict(scopes[name].scope)))
@@ -70,7 +70,7 @@ def test_no_tool_tells_of_the_outside(
     visible = rest.answer(f"{ACME}/chargebacks/aggregate", time_bucket="all", **days, **filters)
     for answer in answers[2:4]:
         assert answer.content["total"]["amount"] == visible["total_amount"]
-    if name != "category":  # of rows that a category splits, lists have the visible parts only for who has the scope
+    if name != "category":  # without a scope, lists have whole rows
         rows = rest.all_items(f"{ACME}/chargebacks", **days, **filters)
         assert Decimal(visible["total_amount"]) == total(rows)
 
@@ -78,7 +78,7 @@ def test_no_tool_tells_of_the_outside(
 def test_the_same_calls_without_a_scope_tell_of_it(
     organisation: Organisation, rest: Client, scopes: dict[str, Scoped], whole: str
 ) -> None:
-    """The test above would notice."""
+    """Without a scope, outside names are found."""
     seen = Seen(rest, "acme", scopes["identity"])
     answers = organisation.assistant("http", whole).ask(calls(seen.chargebacks[-1]))
     assert all(answer.content["reconciled"] == "equal" for answer in answers)
@@ -87,7 +87,7 @@ def test_the_same_calls_without_a_scope_tell_of_it(
 
 @pytest.mark.parametrize("transport", ["http", pytest.param("stdio", marks=pytest.mark.drill)])
 def test_other_tenants_are_not_there(organisation: Organisation, whole: str, transport: str) -> None:
-    """A token is of one tenant; another one is as one that does not exist, however it is written."""
+    """A token is valid for one tenant; any other one does not exist for it, however it is written."""
     assistant = organisation.assistant(transport, whole)
     for name in ("globex", "acme/../globex", "acme%2Fcosts"):
         (answer,) = assistant.ask([("query_costs", {"tenant": name})])

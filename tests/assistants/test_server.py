@@ -1,4 +1,4 @@
-"""MCP over HTTP, guarded as the rest of the API, and over standard input and output."""
+"""MCP over HTTP, with the access checks of the API, and over standard input and output."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ACCEPTED = {"Accept": "application/json, text/event-stream"}
 
 
 def test_a_caller_who_is_known(http: httpx.Client) -> None:
-    """A response is JSON, and there is no session."""
+    """An identified caller gets a JSON response, without a session."""
     answer = http.post("/mcp", json=INITIALIZE, headers=ACCEPTED)
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "application/json"
@@ -56,7 +56,7 @@ def test_a_caller_who_is_known(http: httpx.Client) -> None:
     ],
 )
 def test_who_is_refused(http: httpx.Client, headers: dict[str, str], status: int) -> None:
-    """Requests without an identity are refused, and so are those of foreign pages in the browser of a known user."""
+    """Requests without an identity are refused, and so are cross-site requests from the browser of a known user."""
     answer = http.post("/mcp", json=INITIALIZE, headers=ACCEPTED | headers)
     assert answer.status_code == status
     assert answer.headers["content-type"] == "application/problem+json"
@@ -64,18 +64,18 @@ def test_who_is_refused(http: httpx.Client, headers: dict[str, str], status: int
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 def test_other_methods(http: httpx.Client, method: str) -> None:
-    """Nothing is sent without a question, and there is no session to end."""
+    """Only POST is supported, because there are no sessions."""
     assert http.request(method, "/mcp", headers=ACCEPTED).status_code == 405
 
 
 def test_it_is_off_unless_configured(rest: Client) -> None:
-    """A service without `mcp.enabled` has no such address."""
+    """Without `mcp.enabled` the address does not exist."""
     assert McpSettings().enabled is False
     assert rest.post("/mcp", json=INITIALIZE, headers=ACCEPTED).status_code == 404
 
 
 def test_refusals_are_in_the_audit_log(tmp_path: Path) -> None:
-    """A tool that names a tenant of others finds none; the audit log of that tenant records the caller."""
+    """A tool that names another tenant gets an error, and the audit log of that tenant records the caller."""
     known = [caller("alice", Right.READ), caller("root", Right.ADMIN, tenants=("globex",))]
     with tenant_store(tmp_path) as acme, tenant_store(tmp_path, name="globex") as globex:
         app = create_app(services_for(acme, globex, authenticate=Callers.of(known)))
@@ -93,14 +93,14 @@ def test_refusals_are_in_the_audit_log(tmp_path: Path) -> None:
 
 
 def test_links_lead_to_the_page_where_it_was_asked(organisation: Organisation, whole: str) -> None:
-    """The host is the one that the assistant uses."""
+    """Links use the host of the request."""
     answer = organisation.assistant("http", whole).answer("describe")
     assert answer["link"] == f"{organisation.address}/ui/acme/costs"
 
 
 @pytest.mark.usefixtures("process")
 def test_the_answers_are_those_of_the_service(organisation: Organisation, rest: Client) -> None:
-    """Without tokens, a caller sees all tenants of the configuration; the responses are the same as over HTTP."""
+    """Over standard input, a caller sees all tenants of the configuration, and the figures are those of the API."""
     file = organisation.deployment.configuration.path
     assistant = Assistant.over_stdio(file, environment())
     assert [tool.name for tool in assistant.tools()] == list(TOOLS)
@@ -112,7 +112,7 @@ def test_the_answers_are_those_of_the_service(organisation: Organisation, rest: 
 
 @pytest.mark.usefixtures("process")
 def test_the_end_of_the_input_ends_it(organisation: Organisation) -> None:
-    """Nothing but messages of the protocol is written to standard output."""
+    """The command ends with its input, and writes only protocol messages to standard output."""
     command = [sys.executable, "-m", "chargeback", "mcp", "--config", str(organisation.deployment.configuration.path)]
     said = subprocess.run(
         command, env=environment(), input="", capture_output=True, text=True, timeout=240, check=False
@@ -122,7 +122,7 @@ def test_the_end_of_the_input_ends_it(organisation: Organisation) -> None:
 
 @pytest.mark.usefixtures("process")
 def test_without_the_extra(organisation: Organisation, tmp_path: Path) -> None:
-    """The message says what to install."""
+    """Without the extra, the message says what to install."""
     (tmp_path / "mcp.py").write_text("raise ImportError('not installed')", encoding="utf-8")
     command = [sys.executable, "-m", "chargeback", "mcp", "--config", str(organisation.deployment.configuration.path)]
     without = environment(PYTHONPATH=str(tmp_path))

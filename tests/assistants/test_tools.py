@@ -9,7 +9,7 @@ from tests.assistants.conftest import Organisation
 
 
 def test_every_tool_only_reads(organisation: Organisation, whole: str) -> None:
-    """Each is annotated so, has a title, and describes each of its arguments."""
+    """Each tool is annotated as read-only, has a title, and describes all its arguments."""
     tools = organisation.assistant("http", whole).tools()
     assert [tool.name for tool in tools] == list(TOOLS)
     for tool in tools:
@@ -50,7 +50,7 @@ def test_every_tool_only_reads(organisation: Organisation, whole: str) -> None:
 def test_mistakes_are_explained(
     organisation: Organisation, whole: str, tool: str, arguments: dict[str, object], said: str
 ) -> None:
-    """The error tells the assistant what to change, in the words of the API."""
+    """The error says what to change, in the same words as the API."""
     (answer,) = organisation.assistant("http", whole).ask([(tool, arguments)])
     assert answer.failed
     assert said in answer.text

@@ -1,4 +1,4 @@
-"""Bars are ratios to the same run: the speed of the machine changes none of their verdicts."""
+"""Bars are ratios to figures of the same run: the speed of the machine does not change the result."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _verdicts(figures: list[Figure]) -> list[tuple[str, str, bool]]:
 
 
 def _slower(figure: Figure, factor: float) -> Figure:
-    """The figure as a machine of another speed would have measured it."""
+    """Return the figure as a machine of another speed would have measured it."""
     if figure.unit not in (*_TIMES, *_PER_SECOND):
         return figure
     factor = 1 / factor if figure.unit in _PER_SECOND else factor
@@ -39,7 +39,7 @@ def _slower(figure: Figure, factor: float) -> Figure:
 
 @pytest.mark.parametrize("factor", [1.5, 2, 5])
 def test_a_slower_machine_changes_no_verdict(factor: float) -> None:
-    """A bar that a machine of nominal speed meets or misses is met or missed on a slower one, too."""
+    """A bar that is met or missed on a machine of nominal speed is also met or missed on a slower one."""
     kept = json.loads(RESULTS.read_text(encoding="utf-8"))["figures"]
     nominal = [replace(Figure.from_json(each), yardstick=NOMINAL_YARDSTICK_MS) for each in kept]
     slower = [replace(_slower(each, factor), yardstick=NOMINAL_YARDSTICK_MS * factor) for each in nominal]
@@ -57,7 +57,7 @@ def test_a_bar_is_an_upper_or_a_lower_limit() -> None:
 
 
 def test_the_text_of_a_bar_names_its_terms() -> None:
-    """A reader sees the ratio, and what it comes to in this run; a size is a plain limit."""
+    """The text shows the ratio and the resulting limit in this run; a size is a plain limit."""
     assert Bar("floor", 1.3, 40, margin=8).text(_figure("g / n", 1)) == "≤ 1.3 × floor + 8 ms = 60.0"
     assert Bar("reference", 5, 200).text(_figure("g / n", 1, "rows/s")) == "≥ 5 × reference = 1,000"
     assert Bar("", 1536, 1).text(_figure("g / n", 1, "MiB")) == "≤ 1,536 MiB"
@@ -74,7 +74,7 @@ def test_margins_hold_for_a_machine_of_nominal_speed() -> None:
 
 
 def test_bars_compare_figures_of_the_run() -> None:
-    """A zone is judged by UTC, a page of ten million rows by that of a small tenant, a rate by /health."""
+    """A zone is compared with UTC, a page of ten million rows with that of a small tenant, a rate with /health."""
     zone, utc = (
         "aggregate, usual / by identity_id and day, all, America/Denver",
         "aggregate, usual / by identity_id and day, all",
@@ -95,14 +95,14 @@ def test_bars_compare_figures_of_the_run() -> None:
 
 
 def test_without_a_base_there_is_no_bar() -> None:
-    """A figure without a floor, and one whose companion was not measured, are information."""
+    """A figure without a floor, or whose base was not measured, has no bar."""
     assert (
         judge([_figure("list, usual / first page", 9), _figure("requests, usual / tenants, 8 clients", 1, "1/s")]) == []
     )
 
 
 def test_what_was_asked_before_costs_a_tenth() -> None:
-    """Of the same question uncached; a few ms are those of any request. What is uncached has no bar."""
+    """A cached response may take a tenth of the uncached time plus a few ms; uncached requests have no bar."""
     figures = [
         _figure("dashboard, large / costs, uncached", 500),
         _figure("dashboard, large / costs, cached", 57, reference=500),

@@ -12,14 +12,14 @@ _EXPORT = Figure("export", "rows", 1_000_000.0, "rows/s", floor=2_000_000.0, mor
 
 
 def test_what_is_kept_can_be_compared() -> None:
-    """The figures of a document are those that were measured, and equal figures are no regression."""
+    """The document contains the measured figures, and equal figures are not a regression."""
     kept = document([_LIST, _EXPORT], quick=True)
     assert kept["figures"] == [asdict(_LIST), asdict(_EXPORT)]
     assert regressions([_LIST, _EXPORT], kept) == []
 
 
 def test_a_slower_answer_is_named() -> None:
-    """Clearly more time, or clearly fewer rows a second, with the same floor is a regression."""
+    """Clearly more time, or clearly fewer rows per second, with the same floor is a regression."""
     slower = [replace(_LIST, value=40.0), replace(_EXPORT, value=500_000.0)]
     found = regressions(slower, document([_LIST, _EXPORT], quick=False))
     assert found == [
@@ -29,13 +29,13 @@ def test_a_slower_answer_is_named() -> None:
 
 
 def test_a_slower_machine_is_not() -> None:
-    """Where the floor is as much slower, nothing got worse but the machine."""
+    """If the floor is slower by the same factor, it is not a regression."""
     slower = [replace(_LIST, value=40.0, floor=20.0), replace(_EXPORT, value=500_000.0, floor=1_000_000.0)]
     assert regressions(slower, document([_LIST, _EXPORT], quick=False)) == []
 
 
 def test_without_a_floor_the_yardstick_is_compared() -> None:
-    """A time without a floor is judged by its ratio to the yardstick, and not at all where that was not taken."""
+    """A time without a floor is compared by its ratio to the yardstick; without a yardstick it is not compared."""
     before = Figure("small", "dates", 20.0, "ms", yardstick=4.0)
     kept = document([before], quick=False)
     assert regressions([replace(before, value=40.0, yardstick=8.0)], kept) == []
@@ -44,12 +44,12 @@ def test_without_a_floor_the_yardstick_is_compared() -> None:
 
 
 def test_more_memory_is_named_whatever_the_machine() -> None:
-    """Sizes do not depend on a machine's speed."""
+    """Sizes are compared directly, because they do not depend on the speed of the machine."""
     before = Figure("calculate", "peak memory", 300.0, "MiB")
     found = regressions([replace(before, value=600.0, yardstick=40.0)], document([before], quick=False))
     assert found == ["calculate / peak memory: 600 MiB, was 300 (2.0 × worse)"]
 
 
 def test_new_figures_have_nothing_to_be_compared_with() -> None:
-    """A figure that the earlier run did not have is left out."""
+    """A figure that the earlier run does not have is not compared."""
     assert regressions([_LIST], document([_EXPORT], quick=False)) == []

@@ -1,4 +1,4 @@
-"""Generated tenants are real ones: calculated, complete, and the same every time."""
+"""Generated tenants are real ones: calculated, complete, and reproducible."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _tiny(folder: Path) -> Generated:
 
 
 def test_every_line_is_allocated(tmp_path: Path) -> None:
-    """The rows of a generated day sum to its bill, and floor and reference see the same rows."""
+    """The rows of a generated day sum to its bill, and floor and reference read the same rows."""
     tenant = _tiny(tmp_path / "tenant")
     rows = [pq.ParquetFile(name).read() for name in tenant.files()]
     charged = [pc.sum(each["amount"]).as_py() for each in rows]
@@ -48,7 +48,7 @@ def test_every_line_is_allocated(tmp_path: Path) -> None:
 
 
 def test_a_tenant_is_generated_once(tmp_path: Path) -> None:
-    """A second call returns the tenant that exists."""
+    """A second call returns the existing tenant."""
     generate(_TINY, tmp_path / _TINY.folder)
     made = (tmp_path / _TINY.folder / "generated.json").stat().st_mtime_ns
     tenant = generated(_TINY, tmp_path)
@@ -58,7 +58,7 @@ def test_a_tenant_is_generated_once(tmp_path: Path) -> None:
 
 
 def test_the_same_days_everywhere() -> None:
-    """Evidence follows from shape and day alone."""
+    """Evidence depends on shape and day only."""
     first, second = EvidenceMaker(_TINY), EvidenceMaker(_TINY)
     for maker in (first, second):
         maker.day(FIRST_DAY)
@@ -69,7 +69,7 @@ def test_the_same_days_everywhere() -> None:
 
 
 def test_the_reference_allocates_whole_lines(tmp_path: Path) -> None:
-    """The obvious implementation loses nothing either."""
+    """The reference implementation allocates every line completely, too."""
     maker = EvidenceMaker(_TINY)
     evidence = maker.day(FIRST_DAY)
     maker.close()

@@ -1,4 +1,4 @@
-"""The meaning of a cost category's document, row by row: the slow and obvious way, without the code under test."""
+"""The meaning of a cost category's document, evaluated row by row, slowly, without the code under test."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ Shares = dict[str, Fraction]
 COLUMNS = {"topic": "topic_name", "product_type": "product_type", "product_category": "product_category"}
 
 
-#: Words that say that there is no value.
+#: Words that stand for no value.
 NO_VALUES = ("UNASSIGNED", "UNTAGGED", "UNALLOCATED")
 
 
 def some(text: str | None) -> str:
-    """Return a captured text; NUL if there is none, or it says so."""
+    """Return a captured text, or NUL if it is missing or stands for no value."""
     return "\0" if not text or text in NO_VALUES else text
 
 
 class Naive:
-    """A document, and the tags and names that its rules see."""
+    """A document, with the tags and names that its rules use."""
 
     def __init__(self, document: dict[str, Any], tags: SomeTags, names: SomeNames) -> None:
         self.default = document["default"]
@@ -102,7 +102,7 @@ class Naive:
     def steps(
         self, held: Mapping[str, int], usage: Mapping[str, Mapping[str, int]], day: date
     ) -> list[tuple[str, dict[str, Fraction]]]:
-        """Return (source, the part of each target) for every step of a day; what is held is counted in whole units."""
+        """Return (source, the part of each target) for every step of a day; intermediate amounts are whole units."""
         holds, gone, steps = dict(held), [], []
         for step in self.share:
             source, by = step["from"], step.get("by")
@@ -125,7 +125,7 @@ class Naive:
         return steps
 
     def _with_fees(self, step: dict[str, Any], parts: Shares, held: int, day: date) -> Shares:
-        """Return the parts of a step after what some values get first: of each day, a part of their month."""
+        """Return the parts of a step after monthly fees, of which each day pays its part."""
         fees = {}
         for value, amounts in step.get("monthly", {}).items():
             dated = amounts if isinstance(amounts, list) else [{"value": amounts}]
@@ -144,7 +144,7 @@ class Naive:
         return {value: part for value, part in both.items() if part}
 
     def path(self, value: str, day: date) -> list[str]:
-        """Return a value and all that it belongs to on a day."""
+        """Return a value and all its parents on a day."""
         parents = self.values.get(value, {}).get("parent", [])
         dated = parents if isinstance(parents, list) else [{"value": parents}]
         above = [each["value"] for each in dated if valid(each, day)]
@@ -161,7 +161,7 @@ class Naive:
 
 
 def handed(steps: Sequence[tuple[str, Mapping[str, Fraction]]], place: int) -> tuple[Shares, Shares]:
-    """Return the parts of the source's cost that each value has after all later steps, and the values that passed them
+    """Return the parts of the source's cost that each value has after all later steps, and the parts that values passed
     on."""
     remaining, passed = dict(steps[place][1]), {}
     for source, parts in steps[place + 1 :]:
@@ -174,7 +174,7 @@ def handed(steps: Sequence[tuple[str, Mapping[str, Fraction]]], place: int) -> t
 
 
 def weights_of_day(steps: Sequence[tuple[str, Mapping[str, Fraction]]]) -> dict[str, dict[str, tuple[int, int]]]:
-    """Return by source and value: the part of 10¹² that remains with the value, and the one that it passed on."""
+    """Return by source and value: the part of 10¹² that remains with the value, and the part that it passed on."""
     found = {}
     for place, (source, _) in enumerate(steps):
         remaining, passed = handed(steps, place)

@@ -24,7 +24,7 @@ def _rule(index: int) -> RuleName:
 
 
 def test_rules_that_do_nothing_are_reported_with_the_reason() -> None:
-    """A rule may match nothing, have no day, or lose every day to rules before it."""
+    """A rule may match nothing, have no valid day, or always come after another one."""
     found = _analyse(
         {
             "values": {"a": None, "b": {"valid_to": "2026-01-01"}},
@@ -47,7 +47,7 @@ def test_rules_that_do_nothing_are_reported_with_the_reason() -> None:
 
 
 def test_overlaps_count_the_subjects_that_would_have_another_value() -> None:
-    """Only the rule that decides is named as the winner."""
+    """Only the rule that decides is named as the winner of an overlap."""
     found = _analyse(
         {
             "rules": [
@@ -61,7 +61,7 @@ def test_overlaps_count_the_subjects_that_would_have_another_value() -> None:
 
 
 def test_made_values_that_the_register_lacks_are_reported() -> None:
-    """They come from tags and templates; each is named once per rule."""
+    """Unknown values from tags and templates are reported once per rule."""
     tags = SomeTags({("identity", each, "team"): [DatedValue("paymnts")] for each in ("sa-1", "sa-2")})
     rules = [{"match": {"identity": "*"}, "assign": {"from_tag": "team"}}]
     found = _analyse({"values": {"payments": None}, "rules": rules}, tags)

@@ -1,4 +1,4 @@
-"""The steps of ``share`` on one day, and what they do to a row."""
+"""The steps of ``share`` on one day, and their effect on a row."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HELD = {"platform": 300, "a": 100, "b": 300, "refunded": -50, "empty": 0, "UNASS
 
 
 def _steps(*share: dict[str, Any], **document: Any) -> list[tuple[str, dict[str, int]]]:
-    """Each step alone, in parts of the whole."""
+    """Return each step alone, with weights that sum to the whole."""
     category = parse_category("k", {"share": list(share), **document})
     steps = day_steps(category, HELD, {"bytes_in": {"a": 1, "b": 4, "nobody": 9}}, date(2026, 3, 1))
     alone = [(step.source, composed([step])[step.source]) for step in steps]
@@ -25,21 +25,21 @@ def _steps(*share: dict[str, Any], **document: Any) -> list[tuple[str, dict[str,
 
 
 def test_proportional_follows_what_is_held() -> None:
-    """Values with a refund count as zero; the default and the source itself get nothing."""
+    """Values with a refund count as zero; the default and the source get nothing."""
     assert _steps({"from": "platform", "to": "*", "by": "proportional"}) == [
         ("platform", {"a": WHOLE // 4, "b": 3 * WHOLE // 4})
     ]
 
 
 def test_even_counts_every_value_with_cost() -> None:
-    """A value that holds nothing gets nothing; the rest of the division goes to the first."""
+    """A value without cost gets nothing; the remainder of the division goes to the first value."""
     assert _steps({"from": "platform", "to": "*", "by": "even"}) == [
         ("platform", {"a": 333333333334, "b": 333333333333, "refunded": 333333333333})
     ]
 
 
 def test_fixed_and_usage_have_their_own_weights() -> None:
-    """Usage of values that are no targets does not count."""
+    """Usage of values that are not targets does not count."""
     fixed = {"from": "a", "by": {"fixed": {"b": "33.3", "x": "66.7"}}}
     usage = {"from": "platform", "to": "*", "by": "usage(bytes_in)"}
     assert _steps(usage, fixed) == [
@@ -58,14 +58,14 @@ def test_a_step_sees_what_earlier_steps_handed_on() -> None:
 
 
 def test_without_weights_nothing_is_handed_on() -> None:
-    """The cost remains with its source."""
+    """Without weights, the cost remains with its source."""
     assert _steps({"from": "platform", "to": ["empty"], "by": "proportional"}) == []
     assert _steps({"from": "platform", "to": "*", "by": "usage(bytes_out)"}) == []
     assert _steps({"from": "absent", "to": "*", "by": "even"}) == []
 
 
 def test_a_value_gets_nothing_on_days_on_which_it_is_not_valid() -> None:
-    """The other targets get its part."""
+    """A value gets nothing on days on which it is invalid; others get its part."""
     values = {"platform": None, "a": None, "b": {"valid_from": "2026-03-02"}}
     assert _steps({"from": "platform", "by": {"fixed": {"a": "40", "b": "60"}}}, values=values) == [
         ("platform", {"a": WHOLE})
@@ -80,13 +80,13 @@ def _with_fees(**document: Any) -> dict[str, int]:
 
 
 def _a_day(units: int) -> str:
-    """Return the part of each day of a monthly amount, in a month of 31 days."""
+    """Return the monthly amount whose daily part is ``units``, in a month of 31 days."""
     return f"{Decimal(31 * units).scaleb(-12):f}"
 
 
 def test_fees_come_first() -> None:
-    """The rest stays with its source, or is shared, also by values that paid a fee; a value without cost pays as
-    well."""
+    """Fees are paid first, also by values without cost; the rest stays with its source or is shared, also among values
+    that paid a fee."""
     fees = {"monthly": {"a": _a_day(100), "new": _a_day(20)}}
     assert _with_fees(share=[{"from": "platform", **fees}]) == {"a": 100, "new": 20, "platform": 180}
     shared = [{"from": "platform", "to": "*", "by": "proportional", **fees}]
@@ -96,7 +96,7 @@ def test_fees_come_first() -> None:
 
 
 def test_fees_are_never_more_than_there_is() -> None:
-    """They share what there is; of a refund and of nothing there are none."""
+    """Fees are limited to the available cost; a source with a refund pays none."""
     assert _with_fees(share=[{"from": "platform", "monthly": {"a": _a_day(600), "b": _a_day(300)}}]) == {
         "a": 200,
         "b": 100,
@@ -106,7 +106,7 @@ def test_fees_are_never_more_than_there_is() -> None:
 
 
 def test_fees_have_dates() -> None:
-    """A fee holds on its days, and is paid by a value on the days on which it is valid."""
+    """A fee applies on its days, and only to values that are valid on the day."""
     changing = [{"value": _a_day(100), "valid_to": "2026-03-01"}, {"value": _a_day(50), "valid_from": "2026-03-01"}]
     values = {"platform": None, "a": None, "b": {"valid_from": "2026-03-02"}}
     share = [{"from": "platform", "monthly": {"a": changing, "b": "31"}}]
@@ -115,7 +115,7 @@ def test_fees_have_dates() -> None:
 
 @pytest.mark.parametrize("month", [date(2026, 2, 1), date(2028, 2, 1), date(2026, 4, 1), date(2026, 12, 1)])
 def test_the_days_of_a_month_have_its_fee(month: date) -> None:
-    """The sum is exact to the last digit, for every number of days."""
+    """The daily parts of a fee sum to it exactly, in a month of any length."""
     category = parse_category("k", {"share": [{"from": "platform", "monthly": {"a": "500.01"}}]})
     held = {"platform": 10**18}
     days = [month.replace(day=number + 1) for number in range(monthrange(month.year, month.month)[1])]
@@ -125,7 +125,7 @@ def test_the_days_of_a_month_have_its_fee(month: date) -> None:
 
 
 def test_what_remains_with_a_source_did_not_leave_it() -> None:
-    """The amount that a value passed on is the amount that it did not keep."""
+    """The part that a value keeps in its own step is not counted as passed on."""
     found = composed([Step("platform", (("a", 1),)), Step("a", (("a", 3), ("b", 1)))])
     assert found == {
         "platform": (Receiver("a", 3 * WHOLE // 4, WHOLE // 4), Receiver("b", WHOLE // 4)),
@@ -134,7 +134,8 @@ def test_what_remains_with_a_source_did_not_leave_it() -> None:
 
 
 def test_steps_are_composed_before_they_are_rounded() -> None:
-    """A third of a third is a ninth, rounded once; what passes through a value in between comes and goes."""
+    """A third of a third is a ninth, rounded once; cost that passes through a value counts as received and passed
+    on."""
     thirds = tuple((value, 1) for value in ("a", "b", "c"))
     found = composed([Step("platform", thirds), Step("c", (("a", 1), ("b", 1), ("d", 1)))])
     assert found == {
@@ -149,13 +150,13 @@ def test_steps_are_composed_before_they_are_rounded() -> None:
 
 
 def test_a_value_keeps_what_it_gets_after_its_own_step() -> None:
-    """The step reallocates the cost that the value had before; cost that arrives later stays."""
+    """A step reallocates the cost that its source has at that point; cost that arrives later stays."""
     found = composed([Step("a", (("b", 1),)), Step("platform", (("a", 1), ("b", 3)))])
     assert found["platform"] == (Receiver("a", WHOLE // 4), Receiver("b", 3 * WHOLE // 4))
 
 
 def test_many_steps_keep_numbers_small() -> None:
-    """Sixty steps, each in proportion to what the steps before left, take no time: what is held is a whole number."""
+    """Sixty proportional steps are fast, because intermediate amounts are whole numbers."""
     names = [f"v{number:02}" for number in range(60)]
     share = [{"from": name, "to": "*", "by": "proportional"} for name in names[:-1]]
     held = {name: 10**20 + 7 * number**5 for number, name in enumerate(names)}

@@ -1,4 +1,5 @@
-"""Laws of cost categories, on random documents, tags, names and bills, against a naive reading of the document."""
+"""Properties of cost categories, on random documents, tags, names and bills, compared with a naive evaluation of the
+document."""
 
 from __future__ import annotations
 
@@ -61,7 +62,8 @@ def _outcome(category: CostCategory, resolved: Resolved, periods: _Periods, row:
 def test_every_row_is_resolved_as_the_document_says(
     document: dict[str, Any], bill: list[BillRow], tags: SomeTags, names: SomeNames
 ) -> None:
-    """On every day the relation, the tester and the naive reading agree on the rule, the values and their shares."""
+    """On every day, the resolved periods, the tester and the naive evaluation agree on the rule, the values and their
+    shares."""
     category = parse_category("team", document)
     naive = Naive(document, tags, names)
     resolved, periods = _resolved(category, bill, tags, names)
@@ -81,7 +83,7 @@ def test_every_row_is_resolved_as_the_document_says(
 def test_the_periods_of_a_subject_cover_all_of_time_once(
     document: dict[str, Any], bill: list[BillRow], tags: SomeTags, names: SomeNames
 ) -> None:
-    """The periods begin and end where time does, leave no gap, do not overlap, and neighbours differ."""
+    """The periods cover the whole calendar without gaps or overlaps, and neighbouring periods differ."""
     _, periods = _resolved(parse_category("team", document), bill, tags, names)
     for each in periods.values():
         assert (each[0][0], each[-1][1]) == (date.min, date.max)
@@ -97,8 +99,9 @@ def test_the_weights_of_a_day_are_those_of_its_steps(
     names: SomeNames,
     usage: dict[str, dict[str, int]],
 ) -> None:
-    """The steps of each day are composed as fractions and rounded once: the weights of a source are whole, sum to 10¹²,
-    and each differs by less than one from its exact part; cost that passes through a value is counted in and out."""
+    """The steps of each day are composed as fractions and rounded once: the weights of a source are integers, sum to
+    10¹², and each differs by less than one from its exact part; cost that passes through a value counts as received and
+    passed on."""
     category = parse_category("team", document)
     naive = Naive(document, tags, names)
     resolved, periods = _resolved(category, bill, tags, names)
@@ -130,7 +133,7 @@ def _fractions(weights: tuple[tuple[str, int], ...]) -> dict[str, Fraction]:
 
 @given(documents())
 def test_the_canonical_form_parses_to_the_same_category(document: dict[str, Any]) -> None:
-    """Exporting and importing changes nothing."""
+    """Exporting and parsing a document does not change it."""
     category = parse_category("team", document)
     canonical = to_document(category)
     assert parse_category("team", canonical) == category
@@ -141,7 +144,7 @@ def test_the_canonical_form_parses_to_the_same_category(document: dict[str, Any]
 def test_the_analysis_agrees_with_what_is_decided(
     document: dict[str, Any], bill: list[BillRow], tags: SomeTags, names: SomeNames
 ) -> None:
-    """A rule that is reported as never matching applies to no row, and a shadowed one applies but never decides."""
+    """A rule is reported as never matching if it applies to no row, and as shadowed if it applies but never decides."""
     category = parse_category("team", document)
     naive = Naive(document, tags, names)
     subjects = subjects_table([row.subject for row in bill], used_columns(category))
@@ -161,7 +164,7 @@ def test_the_analysis_agrees_with_what_is_decided(
 
 @given(st.integers(-(10**30), 10**30), documents())
 def test_the_parts_of_a_row_sum_to_it(units: int, document: dict[str, Any]) -> None:
-    """No split of any document loses a unit."""
+    """The parts of a row sum to it exactly."""
     category = parse_category("team", document)
     resolved = resolve(
         category, pa.table({name: ["x"] for name in used_columns(category)}), SomeTags({}), SomeNames({})
@@ -172,7 +175,7 @@ def test_the_parts_of_a_row_sum_to_it(units: int, document: dict[str, Any]) -> N
 
 @pytest.mark.parametrize("rules", [[], [{"match": {"identity": "sa-1"}, "assign": "a", "valid_to": "0001-01-02"}]])
 def test_time_begins_on_its_first_day(rules: list[dict[str, Any]]) -> None:
-    """A rule that ends after the first day of the calendar applies on that day, and without rules the default does."""
+    """A rule that ends after the first day of the calendar applies on that day; without rules, the default does."""
     category = parse_category("team", {"rules": rules})
     found = outcome_of(category, {"identity_id": "sa-1"}, date.min, SomeTags({}), SomeNames({}))
     assert found.parts == ((("a", 1),) if rules else (("UNASSIGNED", 1),))

@@ -1,4 +1,4 @@
-"""The texts that a pattern matches."""
+"""Which texts a pattern matches."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ TEXTS = Texts({"pay", "pay.orders", "a.pay", "pay*", "p?y", "PAY", "pay\nx", "gr
     ],
 )
 def test_a_pattern_matches(pattern: Any, matched: set[str]) -> None:
-    """Texts and lists are exact, or globs where they have a star or a question mark; regexes search."""
+    """Texts and lists match exactly, or as globs if they contain a star or a question mark; regexes match anywhere."""
     read = read_pattern(Reader(), pattern, "")
     assert read is not None
     assert matching_texts(read, TEXTS) == matched
 
 
 def test_the_first_capture_of_a_name_counts() -> None:
-    """Groups without a name, empty captures, and texts that do not match capture nothing."""
+    """Unnamed groups, empty captures and texts that do not match capture nothing."""
     read = read_pattern(Reader(), {"regex": ["^(?P<a>x*)(y|[(])", "(?P<a>y)(?P<b>z)?"]}, "")
     assert read is not None
     assert captures(read, Texts({"xy", "yz", "q"})) == {"xy": {"a": "x"}, "yz": {"a": "y", "b": "z"}}

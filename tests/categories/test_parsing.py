@@ -1,4 +1,4 @@
-"""Documents of cost categories: what is read, and the exact text of every mistake."""
+"""Parsing documents of cost categories, and the exact message of every mistake."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ share:
 
 
 def test_an_example_is_read() -> None:
-    """Every form of match, assignment and step has its typed counterpart."""
+    """Every form of match, assignment and step is parsed."""
 
     def exact(subject: str, text: str) -> Test:
         return Test(subject, Pattern((("exact", text),)))
@@ -112,7 +112,7 @@ def test_an_example_comes_back_in_its_canonical_form() -> None:
 
 
 def test_sets_are_what_they_list() -> None:
-    """A rule that names a set matches what a rule with its list does; the name comes back, and the list once."""
+    """A rule with a named set matches what its list matches; the canonical form keeps the name, and the list once."""
     shared = ["lkc-1", "lkc-test-*"]
     rules = [{"match": {"resource": {"set": "shared"}}, "assign": "a"}, {"match": {"tag": {"key": "k"}}, "assign": "b"}]
     named = parse_category("c", {"sets": {"shared": shared, "never": {"prefix": "x"}}, "rules": rules})
@@ -130,7 +130,7 @@ def test_sets_are_what_they_list() -> None:
 
 
 def test_sets_that_are_not_there() -> None:
-    """A name that is close is suggested; sets do not name each other."""
+    """For an unknown set, a similar name is suggested; sets cannot refer to other sets."""
     wrong = {
         "sets": {"shared": ["lkc-1"], "more": {"set": "shared"}},
         "rules": [{"match": {"resource": {"set": "shard"}}, "assign": "a"}],
@@ -144,7 +144,7 @@ def test_sets_that_are_not_there() -> None:
 
 
 def test_a_text_with_a_star_stays_exact_where_it_was_declared_so() -> None:
-    """An exact text that looks like a glob keeps its kind in the canonical form."""
+    """An exact text that looks like a glob stays exact in the canonical form."""
     document = {"rules": [{"match": {"topic": {"exact": ["a*", "b"]}}, "assign": "x"}]}
     assert to_document(parse_category("k", document))["rules"][0]["match"] == {"topic": {"exact": ["a*", "b"]}}
 
@@ -188,7 +188,7 @@ def _nested(depth: int) -> dict[str, Any]:
 
 
 def _endless() -> dict[str, Any]:
-    """Return what YAML makes of ``&a {all: [*a]}``."""
+    """Return the result of parsing ``&a {all: [*a]}`` as YAML."""
     document: dict[str, Any] = {}
     document["all"] = [document]
     return document
@@ -416,19 +416,19 @@ WRONG: list[tuple[object, list[str]]] = [
 
 @pytest.mark.parametrize(("document", "problems"), WRONG, ids=[each[1][0][:60] for each in WRONG])
 def test_a_mistake_is_named_with_its_place(document: object, problems: list[str]) -> None:
-    """The message says where, what is wrong and what to do."""
+    """The message says where the mistake is, what is wrong and what to do."""
     assert _problems(document) == problems
 
 
 def test_not_all_of_many_problems_are_listed() -> None:
-    """The first thousand are, and that there are more."""
+    """The first thousand problems are listed, with a note about the rest."""
     found = _problems({f"k{number}": 1 for number in range(1500)})
     assert found[:2] == ["k0: unknown key", "k1: unknown key"]
     assert (len(found), found[-2:]) == (1001, ["k999: unknown key", "has more problems than these 1,000"])
 
 
 def test_all_regexes_together_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many regexes that are each small enough are refused at the first that is too much; the rest is not compiled."""
+    """If regexes are too large in total, the first one beyond the limit is refused, and the rest are not compiled."""
     monkeypatch.setattr(reading, "MAX_REGEXES_SIZE", 4_000)
     document = _match({"topic": {"regex": [f"{number}a{{999}}" for number in range(9)]}})
     assert _problems(document) == [
@@ -438,7 +438,7 @@ def test_all_regexes_together_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_stored_regexes_may_be_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that was stored before there were limits is used, with a warning; a changed document is refused."""
+    """A stored document with regexes beyond the limit works, with warnings; a new one is refused."""
     monkeypatch.setattr(parsing, "MAX_REGEXES_SIZE", 6_000)
     document = _match({"any": [{"topic": {"regex": ["pay", r"^[\pL\d_-]{1,63}$"]}}, {"identity": "x"}]})
     one = (
@@ -455,13 +455,13 @@ def test_stored_regexes_may_be_too_large(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("key", ["", "1x", "a b", "x" * 65, "é"])
 def test_a_key_is_a_plain_word(key: str) -> None:
-    """Keys are used in addresses, parameters and columns."""
+    """Keys are plain words, for use in addresses, parameters and columns."""
     message = "should start with a letter and have at most 64 letters, digits, _ or -"
     assert _problems({}, key) == [f"the key {key!r} {message}"]
 
 
 def test_a_long_document_names_all_of_its_mistakes() -> None:
-    """Of 500 rules, the three wrong ones are named, in order."""
+    """Of 500 rules, the three wrong ones are named in order."""
     rules: list[dict[str, Any]] = [{"id": f"r{place}", **R} for place in range(500)]
     rules[17] = {"match": R["match"], "split": {"a": "60", "b": "30"}}
     rules[203] = {**R, "match": {"topic": {"regex": "pay[.-"}}}
@@ -474,7 +474,7 @@ def test_a_long_document_names_all_of_its_mistakes() -> None:
 
 
 def test_aliases_cannot_unfold_to_an_endless_document() -> None:
-    """A small YAML file that repeats its parts is stopped at the limit of entries."""
+    """A small YAML file whose aliases expand without end is refused at the limit of entries."""
     texts = ["x"] * 10_000
     matches: dict[str, Any] = {"any": [{"identity": texts}] * 30}
     assert _problems(_match(matches)) == [
@@ -483,7 +483,7 @@ def test_aliases_cannot_unfold_to_an_endless_document() -> None:
 
 
 def test_values_that_differ_only_in_case_are_a_warning() -> None:
-    """They are allowed, but one of them is probably a slip."""
+    """Values that differ only in case are accepted with a warning."""
     document = {"rules": [_rule()["rules"][0], {**R, "assign": "A"}, {**R, "assign": "Unassigned"}]}
     assert warnings_of(parse_category("k", document)) == [
         CategoryProblem("rules[1].assign", "the values a and A differ only in case"),
@@ -495,7 +495,7 @@ def test_values_that_differ_only_in_case_are_a_warning() -> None:
     ("word", "of"), [("UNALLOCATED", "costs without an identity"), ("UNTAGGED", "rows without a tag")]
 )
 def test_reserved_names(word: str, of: str) -> None:
-    """No value can be called so, wherever it is named; a document that is stored keeps it, with a warning."""
+    """Reserved names are refused as values, wherever they occur; a stored document keeps them, with a warning."""
     document = {
         "default": word,
         "values": {"a": {"parent": word}, word: None},

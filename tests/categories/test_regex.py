@@ -1,4 +1,4 @@
-"""Regexes of users: groups without a name, and where a wrong regex is wrong."""
+"""Regexes of users: unnamed groups, and the position of a mistake."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from chargeback.categories.regex import (
     ],
 )
 def test_groups_without_a_name_do_not_capture(regex: str, changed: str) -> None:
-    """Only parentheses that open a group are changed; quoted ones are texts."""
+    """Parentheses that open an unnamed group are made non-capturing; escaped ones do not change."""
     assert without_unnamed_groups(regex) == changed
     assert mistake_in(regex) is None
 
 
 def test_the_names_of_groups_are_known() -> None:
-    """Both ways to write a name count."""
+    """The names of groups are found in both notations."""
     assert compiled_groups("(?P<team>a)(b)(?<stage>c)") == {"team", "stage"}
 
 
@@ -78,7 +78,7 @@ def test_a_mistake_has_its_position(regex: str, mistake: str) -> None:
     ],
 )
 def test_repetitions_are_unfolded(regex: str, size: int) -> None:
-    """The size is that of the regex without counted repetitions, whether it is a sound regex or not."""
+    """The size counts the regex with its repetitions unfolded, whether the regex is valid or not."""
     assert compiled_size(regex) == size
 
 
@@ -95,5 +95,5 @@ def test_repetitions_are_unfolded(regex: str, size: int) -> None:
     ],
 )
 def test_regexes_that_would_take_seconds_are_too_large(regex: str) -> None:
-    """Each of these takes from half a second to minutes for some thousand names."""
+    """Each of these regexes would take from half a second to minutes for some thousand names."""
     assert compiled_size(regex) > MAX_COMPILED_SIZE

@@ -26,7 +26,7 @@ def _value(rules: list[dict[str, Any]], subject: dict[str, str], tags: SomeTags 
 
 
 def test_periods_are_those_of_rules_and_values() -> None:
-    """A rule applies on its own days, as far as its value is valid; elsewhere later rules go on."""
+    """A rule applies on its own days, while its value is valid; on other days later rules apply."""
     document = {
         "values": {"new": {"valid_from": "2026-04-01"}, "old": None},
         "rules": [
@@ -53,7 +53,7 @@ def test_periods_are_those_of_rules_and_values() -> None:
 
 
 def test_the_tester_names_the_rule_its_reason_the_path_and_the_losers() -> None:
-    """The explanation says why, and which later rules would have applied."""
+    """The explanation has the rule, the path, and later rules that would have applied."""
     document = {
         "values": {"payments": {"parent": "retail"}, "retail": {"parent": "group"}, "group": None},
         "rules": [
@@ -70,7 +70,7 @@ def test_the_tester_names_the_rule_its_reason_the_path_and_the_losers() -> None:
 
 
 def test_a_row_without_the_tested_column_does_not_match() -> None:
-    """A test of something that a row does not have is false, and its opposite therefore true."""
+    """A test of a column that the row does not have is false, and its negation is true."""
     assert _value([{"match": {"topic": "*"}, "assign": "a"}], {"identity_id": "x"}) == "UNASSIGNED"
     assert _value([{"match": {"not": {"topic": "*"}}, "assign": "a"}], {"identity_id": "x"}) == "a"
 
@@ -81,7 +81,7 @@ def test_unallocated_is_matched_like_any_identity() -> None:
 
 
 def test_the_tag_of_the_identity_wins_over_that_of_the_resource() -> None:
-    """On days on which only the resource has the tag, its value counts."""
+    """On days on which only the resource has the tag, its value applies."""
     tags = SomeTags(
         {
             ("identity", "i", "team"): [DatedValue("mine", Period(date(2026, 4, 1)))],
@@ -98,7 +98,7 @@ def test_the_tag_of_the_identity_wins_over_that_of_the_resource() -> None:
 
 
 def test_a_made_value_that_is_not_in_the_register_is_not_assigned() -> None:
-    """Later rules go on."""
+    """If the register lacks the value of a tag, later rules apply."""
     tags = SomeTags({("identity", "i", "team"): [DatedValue("paymnts")]})
     rules = [
         {"match": {"tag": {"key": "team"}}, "assign": {"from_tag": "team"}},
@@ -110,7 +110,7 @@ def test_a_made_value_that_is_not_in_the_register_is_not_assigned() -> None:
 
 
 def test_a_template_needs_every_group() -> None:
-    """Where a group captures nothing, the rule does not apply."""
+    """If a group of the template captures nothing, the rule does not apply."""
     regex = "^(?P<team>[a-z]*)-(?P<stage>prod|dev)?"
     rules = [{"match": {"display_name": {"regex": regex}}, "assign": "${team}.${stage}"}]
     row = {"identity_id": "i", "resource_id": "r"}
@@ -120,7 +120,7 @@ def test_a_template_needs_every_group() -> None:
 
 
 def test_the_captures_of_the_identity_come_before_those_of_the_resource() -> None:
-    """A test of display names holds if either name matches."""
+    """A test of display names matches if either name does."""
     rules = [{"match": {"display_name": {"regex": "^(?P<team>[a-z]+)-"}}, "assign": "${team}"}]
     row = {"identity_id": "i", "resource_id": "r"}
     assert _value(rules, row, identity="a-1", resource="b-1") == "a"
@@ -128,7 +128,7 @@ def test_the_captures_of_the_identity_come_before_those_of_the_resource() -> Non
 
 
 def test_captures_come_from_the_branches_that_hold_in_the_order_of_the_document() -> None:
-    """A branch that does not hold as a whole captures nothing, even if one of its regexes matches."""
+    """A branch that does not match as a whole captures nothing, even if one of its regexes matches."""
 
     def capture(subject: str) -> dict[str, Any]:
         return {subject: {"regex": "^(?P<team>.)"}}
@@ -146,21 +146,21 @@ def test_captures_come_from_the_branches_that_hold_in_the_order_of_the_document(
 
 
 def test_only_columns_that_rules_can_see_are_used() -> None:
-    """A tag or a display name needs the identity and the resource; without rules nothing is needed."""
+    """Tags and display names need the identity and the resource; without rules no column is needed."""
     rules: list[dict[str, Any]] = [{"match": {"product_type": "X"}, "assign": {"from_tag": "team"}}]
     assert used_columns(parse_category("k", {"rules": rules})) == ("identity_id", "resource_id", "product_type")
     assert used_columns(parse_category("k", {})) == ()
 
 
 def test_a_category_without_rules_gives_every_row_its_default() -> None:
-    """The category has one subject, which represents all rows."""
+    """Without rules there is one subject for all rows, with the default."""
     resolved = resolve(parse_category("k", {"default": "all"}), pa.table({}), NO_TAGS, NO_NAMES)
     assert resolved.periods.to_pylist() == [{"first_day": date.min, "end_day": date.max, "outcome": 0}]
     assert resolved.outcomes == (Outcome((("all", 1),), None),)
 
 
 def test_columns_keep_their_types() -> None:
-    """Encoded columns come back as they were given, to be joined without a conversion."""
+    """Dictionary-encoded columns keep their type, so that they can be joined without a conversion."""
     ids = pa.array(["a", None, "b"]).dictionary_encode()
     category = parse_category("k", {"rules": [{"match": {"identity": "a"}, "assign": "x"}]})
     resolved = resolve(category, pa.table({"identity_id": ids}), NO_TAGS, NO_NAMES)
@@ -169,7 +169,7 @@ def test_columns_keep_their_types() -> None:
 
 
 def test_no_subjects_have_no_periods() -> None:
-    """An empty register of subjects gives an empty relation with the same columns."""
+    """An empty table of subjects gives an empty relation with the same columns."""
     category = parse_category("k", {"rules": [{"match": {"identity": "a"}, "assign": "x"}]})
     resolved = resolve(category, pa.table({"identity_id": pa.array([], pa.string())}), NO_TAGS, NO_NAMES)
     assert resolved.periods.column_names == ["identity_id", "first_day", "end_day", "outcome"]
@@ -179,7 +179,7 @@ def test_no_subjects_have_no_periods() -> None:
 @pytest.mark.parametrize("word", ["UNASSIGNED", "UNTAGGED", "UNALLOCATED"])
 @pytest.mark.parametrize("default", ["UNASSIGNED", "nobody"])
 def test_words_that_say_that_there_is_no_value(word: str, default: str) -> None:
-    """Tags and names that have one of them give no value: later rules go on, and without any the row is unassigned."""
+    """Tags and names with a word for no value give no value: later rules apply, and otherwise the row is unassigned."""
     tags = SomeTags({("identity", "sa-1", "team"): [DatedValue(word)]})
     group = {"display_name": {"regex": "^(?P<team>[A-Z]+)-"}}
     rules: list[dict[str, Any]] = [

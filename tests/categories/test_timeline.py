@@ -9,13 +9,13 @@ from chargeback.model.dated import DatedValue, Period
 
 
 def test_a_period_is_a_span() -> None:
-    """Days count from 1970, and a missing limit is the end of the calendar."""
+    """Days are counted from 1970, and a missing limit is the end of the calendar."""
     assert span_of(Period(date(1970, 1, 2), date(1970, 1, 5))) == (1, 4)
     assert span_of(Period()) == ALL_TIME
 
 
 def test_spans_are_cut() -> None:
-    """What two spans share, and what is left of spans without another."""
+    """Spans can be intersected and subtracted."""
     assert (common((0, 5), (3, 9)), common((0, 5), (5, 9))) == ((3, 5), None)
     assert without([(0, 5), (7, 9)], (2, 8)) == [(0, 2), (8, 9)]
     assert without([(0, 9)], (2, 4)) == [(0, 2), (4, 9)]
@@ -23,7 +23,7 @@ def test_spans_are_cut() -> None:
 
 
 def test_tags_change_with_the_days() -> None:
-    """An entity's tags cover all of time; those of another entity show where it has none of the same key."""
+    """The tags of an entity change with the days; where it lacks a key, the tags of the other entity apply."""
     dated = [DatedValue("a", Period(None, date(1970, 1, 3))), DatedValue("b", Period(date(1970, 1, 5)))]
     spans = tags_by_span({"team": dated})
     assert spans == [(FIRST, 2, {"team": "a"}), (2, 4, {}), (4, END, {"team": "b"})]

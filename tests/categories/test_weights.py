@@ -19,7 +19,7 @@ from chargeback.categories.weights import Outcome, parts, weights_of
     ],
 )
 def test_weights_are_the_smallest_integers(percentages: dict[str, str], weights: dict[str, int]) -> None:
-    """They have the proportions of the percentages exactly, in ascending order of the values."""
+    """Weights have the exact proportions of the percentages, in ascending order of the values."""
     found = weights_of((value, Decimal(text)) for value, text in percentages.items())
     assert found == tuple(sorted(weights.items()))
 
@@ -28,7 +28,7 @@ def test_weights_are_the_smallest_integers(percentages: dict[str, str], weights:
     ("units", "shares"), [(0, (0, 0, 0)), (1, (1, 0, 0)), (-1, (-1, 0, 0)), (5, (2, 2, 1)), (-(10**30) - 2, None)]
 )
 def test_units_are_split_by_largest_remainder(units: int, shares: tuple[int, ...] | None) -> None:
-    """Ties go to the first value; a refund is split as the charge that it refunds."""
+    """Ties go to the first value; a refund is split like the charge that it refunds."""
     found = parts(units, Outcome((("a", 1), ("b", 1), ("c", 1)), None))
     assert sum(share for _, share in found) == units
     assert shares is None or tuple(share for _, share in found) == shares

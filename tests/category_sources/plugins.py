@@ -1,4 +1,4 @@
-"""A third party's source, installed as a distribution of its own."""
+"""A third-party source, installed as its own distribution."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TINY = dedent(
 
 
 def install(folder: Path, source: str = TINY, name: str = "tiny", module: str = "tiny_source") -> None:
-    """Lay a distribution into ``folder`` whose entry point ``name`` is the source's ``source``."""
+    """Install a distribution in ``folder`` with the entry point ``name`` for ``source``."""
     (folder / f"{module}.py").write_text(source)
     metadata = folder / f"{module}-1.0.dist-info"
     metadata.mkdir()
@@ -45,7 +45,7 @@ def install(folder: Path, source: str = TINY, name: str = "tiny", module: str = 
 
 @contextmanager
 def installed(folder: Path, source: str = TINY, name: str = "tiny") -> Iterator[None]:
-    """While this lasts, the distribution is installed in this process."""
+    """Install the distribution in this process while the context is open."""
     install(folder, source, name, f"{name}_source")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)

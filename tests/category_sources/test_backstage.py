@@ -65,7 +65,7 @@ spec: {type: team}
 
 
 def read(folder: Path, key: str = "cost_center", **files: str) -> SourceContent:
-    """Return the result of reading a folder with these files."""
+    """Write these files to a folder and return the result of reading it."""
     for name, text in files.items():
         file = folder / f"{name}.yaml"
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -74,7 +74,7 @@ def read(folder: Path, key: str = "cost_center", **files: str) -> SourceContent:
 
 
 def test_a_catalog(tmp_path: Path) -> None:
-    """The owners of what is annotated, the groups that they are, and those above; other files do not matter."""
+    """Annotated components belong to their owners, and groups become values; other files are ignored."""
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "x.yaml").write_text("{", encoding="utf-8")
     (tmp_path / "README.md").write_text("{", encoding="utf-8")
@@ -95,7 +95,7 @@ def test_a_catalog(tmp_path: Path) -> None:
 
 
 def test_the_value_for_a_category(tmp_path: Path) -> None:
-    """An annotation for the category goes before the general one, and that before the owner."""
+    """An annotation for the category has priority over the general one, and that over the owner."""
     found = read(tmp_path, "team", catalog=CATALOG)
     assert [each.value for each in found.entries if each.entity_id == "lkc-1"] == ["other"]
     one = source.read(tmp_path / "catalog.yaml", "team")
@@ -104,14 +104,14 @@ def test_the_value_for_a_category(tmp_path: Path) -> None:
 
 
 def test_a_name_twice(tmp_path: Path) -> None:
-    """Two components with one owner may use one topic: it is one entry."""
+    """If two components with one owner use a topic, it is one entry."""
     found = read(tmp_path, one=CATALOG, two=CATALOG)
     assert len(found.entries) == 6
     assert {each.place.partition(",")[0] for each in found.entries} == {"one.yaml"}
 
 
 def test_what_is_no_yaml(tmp_path: Path) -> None:
-    """Each file that cannot be read is named."""
+    """The error names each file that cannot be read."""
     with pytest.raises(ConfigurationError) as error:
         read(tmp_path, a="a: [", b="{{ x }}: {{", c=CATALOG)
     assert [str(each) for each in error.value.problems] == [

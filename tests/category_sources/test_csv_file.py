@@ -24,7 +24,7 @@ ONE = CategoryEntry("identity", "sa-1", "payments", Decimal("33.5"), Period(date
 
 
 def problems(text: str) -> list[str]:
-    """Every mistake in a file."""
+    """Return every mistake in a file."""
     with pytest.raises(ConfigurationError) as error:
         read_entries(text)
     return [str(each) for each in error.value.problems]
@@ -42,26 +42,26 @@ def problems(text: str) -> list[str]:
     ],
 )
 def test_spreadsheets_of_many_countries(text: str) -> None:
-    """Separators, ends of lines, a byte order mark, any order of columns, decimal commas: all mean the same."""
+    """Separators, line ends, a byte order mark, the order of columns and decimal commas do not matter."""
     assert read_entries(text) == [ONE]
 
 
 def test_the_line_that_names_the_separator() -> None:
-    """Excel's own first line is no line of data; the lines are counted as in the file."""
+    """Excel's line `sep=` is not data, but counts in line numbers."""
     text = "sep=;\r\n" + HEAD.replace(",", ";") + "identity;sa-1;a;;;\nuser;sa-1;a;;;\n"
     assert problems(text) == ["line 4: entity_type should be identity, resource or topic, not 'user'"]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_encodings(encoding: str, tmp_path: Path) -> None:
-    """What spreadsheets call CSV UTF-8 and Unicode text is understood."""
+    """The encodings that spreadsheets call CSV UTF-8 and Unicode text can be read."""
     file = tmp_path / "é.csv"
     file.write_text(HEAD + "topic,bestellungen,Zürich,,,\n", encoding=encoding)
     assert [each.value for each in source.read(file, "key").entries] == ["Zürich"]
 
 
 def test_other_encodings_and_missing_files(tmp_path: Path) -> None:
-    """The line is named, and what to do."""
+    """The error names the line or the file."""
     with pytest.raises(ConfigurationError) as error:
         decoded(HEAD.encode() + "topic,a,Zürich,,,\n".encode("cp1252"))
     assert str(error.value) == "line 2: is not UTF-8; in a spreadsheet, save the file as “CSV UTF-8”"
@@ -71,7 +71,7 @@ def test_other_encodings_and_missing_files(tmp_path: Path) -> None:
 
 
 def test_every_mistake_is_told() -> None:
-    """With its line, all of them."""
+    """Every mistake is reported with its line."""
     lines = [
         "identity,sa-1",
         "identity,,payments,,,",
@@ -96,7 +96,7 @@ def test_every_mistake_is_told() -> None:
 
 
 def test_mistakes_in_the_head() -> None:
-    """Columns that are missing, unknown or there twice."""
+    """Missing, unknown and repeated columns are reported."""
     assert problems("") == [f"line 1: the column {name} is missing" for name in ("entity_type", "entity_id", "value")]
     assert problems("entity_type,entity_id,value,value,team\n") == [
         "line 1: 'team' is not a column of this file; these are entity_type, entity_id, value, percent, valid_from, "
@@ -106,7 +106,7 @@ def test_mistakes_in_the_head() -> None:
 
 
 def test_not_every_mistake_of_a_large_file() -> None:
-    """After a hundred, reading ends."""
+    """Reading stops after a hundred mistakes."""
     assert len(problems(HEAD + "x,a,b,,,\n" * 500)) == 100
 
 
@@ -114,7 +114,7 @@ def test_not_every_mistake_of_a_large_file() -> None:
     st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=50).filter(lambda text: text.strip())
 )
 def test_what_the_export_guards_comes_back(text: str) -> None:
-    """Apostrophes that keep a spreadsheet from reading formulas are removed again."""
+    """Apostrophes that guard against formulas are removed."""
     (entry,) = read_entries(f"entity_type,entity_id,value\ntopic,x,{csv_field(text)}\n")
     assert entry.value == text.strip()
     (row,) = csv.reader(io.StringIO(csv_field(text), newline=""))
@@ -122,7 +122,7 @@ def test_what_the_export_guards_comes_back(text: str) -> None:
 
 
 def test_a_file_has_no_more_lines_than_a_category_can_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is refused at the first line that is too much; the rest is not read."""
+    """A file is refused at the first line beyond the limit; the rest is not read."""
     monkeypatch.setattr(csv_file, "MOST_ENTRIES", 3)
     head, lines = "entity_type,entity_id,value\n", [f"identity,sa-{number},Payments\n" for number in range(9)]
     assert len(read_entries(head + "".join(lines[:3]))) == 3

@@ -1,4 +1,4 @@
-"""Sources are found among what is installed."""
+"""Sources are discovered among the installed packages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_the_built_in_sources_are_installed() -> None:
 
 
 def test_a_package_of_its_own_is_found(tmp_path: Path) -> None:
-    """A third party's installed distribution is found without a word in our code, and read."""
+    """A source of a third-party distribution is found by its entry point, and can be read."""
     with installed(tmp_path):
         content = discover_sources().named("tiny").read(Path("orders"), "team")
     assert content.entries == [CategoryEntry("topic", "orders", "team", place="entry 1")]
@@ -40,7 +40,7 @@ def test_a_package_of_its_own_is_found(tmp_path: Path) -> None:
     ],
 )
 def test_a_broken_plugin_is_remembered_with_its_reason(tmp_path: Path, source: str, reason: str) -> None:
-    """The others are found; using the broken one is an error with the reason."""
+    """A broken plugin does not affect other sources; using it is an error with the reason."""
     with installed(tmp_path, source, "broken"):
         found = discover_sources()
         assert "csv" in found.sources
@@ -51,7 +51,7 @@ def test_a_broken_plugin_is_remembered_with_its_reason(tmp_path: Path, source: s
 
 
 def test_two_sources_of_one_name_are_none(tmp_path: Path) -> None:
-    """The name is ambiguous, so neither is used."""
+    """If two sources have the same name, neither can be used."""
     install(tmp_path, module="other_source")
     with installed(tmp_path), pytest.raises(ConfigurationError) as error:
         discover_sources().named("tiny")
@@ -61,7 +61,7 @@ def test_two_sources_of_one_name_are_none(tmp_path: Path) -> None:
 
 
 class Fixed(CategorySource):
-    """Returns, or raises, what it was given."""
+    """A source that returns, or raises, a given object."""
 
     def __init__(self, answer: Any) -> None:
         self._answer = answer
@@ -74,17 +74,17 @@ class Fixed(CategorySource):
 
 
 def read(answer: Any) -> SourceContent:
-    """Return the result after the checks of the guard."""
+    """Return the result of a source after the checks of its guard."""
     return GuardedCategorySource("tiny", Fixed(answer)).read(Path(), "team")
 
 
 def entry(**fields: Any) -> SourceContent:
-    """One entry with some other fields."""
+    """Return content with one entry and some other fields."""
     return SourceContent([CategoryEntry(**{"entity_type": "topic", "entity_id": "a", "value": "b"} | fields)])
 
 
 def test_errors() -> None:
-    """Declared ones reach the caller unchanged, others name the plugin and the method."""
+    """Declared errors are passed on; others name the plugin and the method."""
     with pytest.raises(SourceUnavailable, match="nobody answers"):
         read(SourceUnavailable("nobody answers"))
     with pytest.raises(PluginError) as error:
@@ -112,7 +112,7 @@ def test_errors() -> None:
     ],
 )
 def test_invalid_results(answer: Any, message: str) -> None:
-    """Each value is checked, and the message has its place."""
+    """Each value is checked, and the message says where it is."""
     with pytest.raises(PluginError) as error:
         read(answer)
     assert str(error.value) == f"plugin tiny: {message}".replace("Decimal NaN", "Decimal Decimal('NaN')")

@@ -1,4 +1,4 @@
-"""Entries of one entity and the same days belong together."""
+"""Entries of one entity with the same days belong together."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ MARCH = Period(date(2026, 3, 1), date(2026, 4, 1))
 
 
 def entry(value: str, percent: str | None = None, during: Period = MARCH, line: int = 2) -> CategoryEntry:
-    """An entry of one identity."""
+    """Return an entry of one identity."""
     return CategoryEntry(
         "identity", "sa-1", value, None if percent is None else Decimal(percent), during, f"line {line}"
     )
 
 
 def test_splits() -> None:
-    """Entries of one entity are a split, in any order; a single percentage of 100 is none."""
+    """Entries of one entity form a split, in any order; a single 100 percent does not."""
     other = CategoryEntry("topic", "orders", "b")
     since = Period(date(2026, 4, 1))
     found = assignments_of([entry("a", "33.3"), other, entry("b", "66.7"), entry("c", "100", since)])
@@ -78,14 +78,14 @@ def test_splits() -> None:
     ],
 )
 def test_what_does_not_fit(entries: list[CategoryEntry], problems: list[str]) -> None:
-    """Two values on one day, or percentages that do not sum to 100; both lines are named."""
+    """Two values on one day, or percentages that do not sum to 100, are refused; the error names the lines."""
     with pytest.raises(ConfigurationError) as error:
         assignments_of(entries)
     assert [str(each) for each in error.value.problems] == problems
 
 
 def test_the_periods_of_an_entity_have_a_limit() -> None:
-    """Each is compared with the others of the same entity."""
+    """Periods are limited, because each is compared with the others of its entity."""
     days = [date(2026, 1, 1) + timedelta(days=number) for number in range(MOST_PERIODS + 2)]
     entries = [
         CategoryEntry("identity", "sa-1", "a", None, Period(first, end), f"line {number}")

@@ -11,14 +11,14 @@ from chargeback.errors import ConfigurationError, SourceError
 
 
 def test_scalars_are_texts(tmp_path: Path) -> None:
-    """Numbers, dates and yes stay as they are written; what is no mapping is left out."""
+    """Numbers, dates and yes stay as they are written; documents that are no mappings are ignored."""
     (tmp_path / "a.yaml").write_text("a: 012\nb: yes\nc: 2026-01-01\nd:\n---\n- a\n---\n", encoding="utf-8")
     (tmp_path / "folder.yaml").mkdir()
     assert read_manifests(tmp_path) == [("a.yaml, document 1", {"a": "012", "b": "yes", "c": "2026-01-01", "d": ""})]
 
 
 def test_what_cannot_be_read(tmp_path: Path) -> None:
-    """A file that is not there, that is no text, or is nested without an end."""
+    """Missing files, files that are no text, and files that are nested too deeply are errors."""
     with pytest.raises(SourceError) as missing:
         read_manifests(tmp_path / "none.yaml")
     assert str(missing.value) == f"{tmp_path}/none.yaml cannot be read: No such file or directory"

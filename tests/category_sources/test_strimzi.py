@@ -49,7 +49,7 @@ def entries(folder: Path, key: str) -> tuple[list[tuple[str, str, str]], list[st
 
 
 def test_labels_and_annotations(tmp_path: Path) -> None:
-    """The value of the category goes before the general one; what has neither is named."""
+    """The value for the category has priority over the general one; the rest is listed in notes."""
     assert entries(tmp_path, "cost_center") == (
         [("payments", "topic", "pay.orders"), ("retail", "topic", "orders")],
         [
@@ -60,7 +60,7 @@ def test_labels_and_annotations(tmp_path: Path) -> None:
 
 
 def test_a_label_called_as_the_category(tmp_path: Path) -> None:
-    """A plain label will do; users are known by their principals."""
+    """A plain label works; users are identified by their principals."""
     assert entries(tmp_path, "team") == (
         [
             ("b", "topic", "pay.orders"),

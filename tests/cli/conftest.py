@@ -1,4 +1,4 @@
-"""The command line: called within the test's process, and as a process of its own."""
+"""The command line, called in the process of the test or in a process of its own."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ Run = Callable[..., Said]
 
 COMMAND = [sys.executable, "-m", "chargeback"]
 DAYS = 8
-#: The day on which the organisation is looked at. Processes are on it, too, also when midnight has passed since.
+#: The present day for the organisation and for processes, even if midnight passes during the tests.
 TODAY = utc_today()
 
 
 def environment(**more: str) -> dict[str, str]:
-    """The environment without what a configuration of this machine might use."""
+    """Return the environment without variables that a configuration on this machine might use."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("CONFLUENT", "METRICS"))}
     return kept | {"NO_COLOR": "1", "COLUMNS": "160"} | FAKED | more
 
 
 @pytest.fixture
 def chargeback(tmp_path: Path) -> Run:
-    """Call ``chargeback`` with some words in the test's folder, within this process."""
+    """Call ``chargeback`` with arguments in the test's folder, within this process."""
 
     def run(*words: str, **more: str) -> Said:
         if words_within(TODAY):
@@ -50,7 +50,7 @@ def chargeback(tmp_path: Path) -> Run:
 
 @pytest.fixture
 def chargeback_process(tmp_path: Path, process: None) -> Run:
-    """Run ``chargeback`` with some words in the test's folder, as a process of its own."""
+    """Run ``chargeback`` with arguments in the test's folder, as a process of its own."""
 
     def run(*words: str, **more: str) -> Said:
         return in_a_process(tmp_path, *words, **more)
@@ -72,8 +72,7 @@ def in_a_process(folder: Path, *words: str, **more: str) -> Said:
 
 
 def called(folder: Path, *words: str, **more: str) -> Said:
-    """Call ``chargeback`` as if this process were its own: with that folder, and variables, output and logs of its
-    own."""
+    """Call ``chargeback`` in this process, with its own folder, environment, output and logs."""
     output, errors = io.BytesIO(), io.BytesIO()
     with (
         logging_restored(),
@@ -117,7 +116,7 @@ def demo(tmp_path: Path) -> Iterator[Demo]:
 
 @pytest.fixture(scope="session")
 def calculated_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
-    """The same organisation after one run; to be copied, not changed."""
+    """The same organisation after one run; tests copy it and do not change it."""
     folder = tmp_path_factory.mktemp("calculated")
     with DemoServer(Organisation.generate(DemoSpec(today=TODAY, size="small", days=DAYS))) as server:
         file = folder / "chargeback.yaml"

@@ -57,7 +57,8 @@ tenant globex: nothing; no role fits
     ],
 )
 def test_what_somebody_may_do(chargeback: Run, tmp_path: Path, words: tuple[str, ...], shown: str) -> None:
-    """Of each tenant the role that decides, the rights, the rows, and the roles that fit without effect."""
+    """The output has, for each tenant, the role that applies, its rights and rows, and matching roles without
+    effect."""
     (tmp_path / "chargeback.yaml").write_text(CONFIG)
     said = chargeback("access", "explain", *words)
     assert (said.returncode, said.stderr) == (0, "")
@@ -65,7 +66,7 @@ def test_what_somebody_may_do(chargeback: Run, tmp_path: Path, words: tuple[str,
 
 
 def test_nobody_is_told_apart(chargeback: Run, tmp_path: Path) -> None:
-    """Without a mode there is nothing to explain about a user."""
+    """Without an access mode, there is nothing to explain about a user."""
     (tmp_path / "chargeback.yaml").write_text(CONFIG.replace("mode: proxy", "mode: none"))
     said = chargeback("access", "explain", "--user", "ann")
     assert said.returncode == 0
@@ -73,7 +74,7 @@ def test_nobody_is_told_apart(chargeback: Run, tmp_path: Path) -> None:
 
 
 def test_a_tenant_that_is_not_there(chargeback: Run, tmp_path: Path) -> None:
-    """It is named, with those that there are."""
+    """An unknown tenant is an error that lists the known ones."""
     (tmp_path / "chargeback.yaml").write_text(CONFIG)
     said = chargeback("access", "explain", "--user", "ann", "--tenant", "acne")
     assert said.returncode == 2

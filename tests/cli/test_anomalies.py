@@ -17,7 +17,7 @@ DAY = date(2026, 11, 14)
 
 
 def test_days_of_which_nothing_is_known(chargeback: Run, calculated: Demo) -> None:
-    """The whole tenant was calculated a moment ago."""
+    """If nothing was known on these days, the output says so."""
     place = [
         "--config",
         str(calculated.file),
@@ -36,7 +36,7 @@ def test_days_of_which_nothing_is_known(chargeback: Run, calculated: Demo) -> No
 
 
 def test_what_would_have_been_told(capsys: pytest.CaptureFixture[str]) -> None:
-    """A line for each story, and how many there are."""
+    """Each alarm is a line, and the alarms are counted."""
     story = Mock(spec=AnomalyItem, first_date=DAY, impact=1234.5, sentence="a was charged more")
     alarms = [Alarm(DAY + ONE_DAY, story, "stands"), Alarm(DAY + 3 * ONE_DAY, story, "withdrawn")]
     anomalies._show(BackTest(DayRange(DAY, DAY + 5 * ONE_DAY), alarms, [DAY]))

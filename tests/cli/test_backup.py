@@ -19,7 +19,7 @@ from tests.support.databases import KINDS, SCHEMA, own_postgres_server, scratch_
 
 
 def configure(demo: Demo, connection_string: str, facts: Path) -> None:
-    """Let the tenant have its storage there."""
+    """Configure this storage for the tenant."""
     written = yaml.safe_load(demo.file.read_text())
     written["tenants"]["acme"]["storage"] = {"connection_string": connection_string, "facts_path": str(facts)}
     demo.file.write_text(yaml.safe_dump(written))
@@ -34,7 +34,7 @@ def configure(demo: Demo, connection_string: str, facts: Path) -> None:
     ],
 )
 def test_there_and_back(chargeback: Run, demo: Demo, tmp_path: Path, kind: str) -> None:
-    """What was backed up is restored into an empty place, to the last digit, and the next run has nothing to do."""
+    """A backup that is restored into an empty place is exact, and the next run has nothing to do."""
     before, after = tmp_path / "before", tmp_path / "after"
     for folder in (before, after):
         folder.mkdir()
@@ -60,7 +60,7 @@ def test_there_and_back(chargeback: Run, demo: Demo, tmp_path: Path, kind: str) 
 
 @pytest.mark.usefixtures("process")
 def test_a_server_that_asks_for_a_password(chargeback: Run, demo: Demo, tmp_path: Path) -> None:
-    """Backup and restore give the password of the connection string to PostgreSQL's programs."""
+    """Backup and restore pass the password of the connection string to PostgreSQL's programs."""
     with own_postgres_server("s3cret/with@signs") as server:
         configure(demo, server.address, tmp_path / "facts")
         assert chargeback("db", "upgrade", "--config", "chargeback.yaml").returncode == 0
@@ -78,7 +78,7 @@ def test_a_server_that_asks_for_a_password(chargeback: Run, demo: Demo, tmp_path
 
 @pytest.mark.extensive
 def test_a_run_in_progress_is_not_waited_for(chargeback: Run, demo: Demo) -> None:
-    """The copy is of one point in time, and files do not change; the former option for the wait is still accepted."""
+    """A backup does not wait for a run; the former option for waiting is still accepted."""
     assert chargeback("db", "upgrade", "--config", "chargeback.yaml").returncode == 0
     store = open_store(load_configuration(demo.file).tenants["acme"])
     lease = acquire(store.control, LeaseOwner.this_process())
@@ -90,7 +90,7 @@ def test_a_run_in_progress_is_not_waited_for(chargeback: Run, demo: Demo) -> Non
 
 
 def test_what_is_no_backup(chargeback: Run, demo: Demo, tmp_path: Path) -> None:
-    """A folder without a label, an unfinished backup and another tenant's are refused; nothing is made."""
+    """A folder without a label and the backup of another tenant are refused; nothing is created."""
     (tmp_path / "other").mkdir()
     said = chargeback("restore", "--config", "chargeback.yaml", "--from", "other", "--tenant", "acme")
     assert (said.returncode, "is not a backup" in said.stderr) == (1, True)
@@ -102,7 +102,7 @@ def test_what_is_no_backup(chargeback: Run, demo: Demo, tmp_path: Path) -> None:
 
 
 def test_nothing_to_back_up(chargeback: Run, demo: Demo, tmp_path: Path) -> None:
-    """A tenant that was never run says so."""
+    """For a tenant without data, the output says so."""
     said = chargeback("backup", "--config", "chargeback.yaml", "--to", "backups")
     assert (said.returncode, said.stdout) == (0, "tenant acme: no data has been gathered yet\n")
     assert not (tmp_path / "backups").exists()

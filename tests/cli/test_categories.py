@@ -72,13 +72,13 @@ def versions(tenant: TenantStore) -> list[CategoryVersion]:
 
 
 def said(found: Said, code: int) -> list[str]:
-    """The lines that a command printed, after it has ended with a code."""
+    """Check the exit code of a command and return the lines that it printed."""
     assert found.returncode == code, found.stdout + found.stderr
     return found.stdout.splitlines()
 
 
 def test_a_file_in_version_control(chargeback: Run, tenant: TenantStore, tmp_path: Path) -> None:
-    """Compared, tried, applied, changed and exported; what is the same is no new version."""
+    """A file is compared, tried, applied, changed and exported; applying it again makes no version."""
     words = ("categories.yaml", "--tenant", "acme")
     new = [
         "cost_center: would be created as version 1",
@@ -123,7 +123,7 @@ def test_a_file_in_version_control(chargeback: Run, tenant: TenantStore, tmp_pat
 
 
 def test_every_problem_of_a_file_is_told(chargeback: Run, tenant: TenantStore, tmp_path: Path) -> None:
-    """With its place and line, of all categories; nothing is written."""
+    """Problems of all categories are reported with path and line; nothing is written."""
     text = FILE.replace("assign: payments", "assign: paymnts").replace("b: 40", 'b: "50"')
     (tmp_path / "categories.yaml").write_text(text + "other: 1\n", encoding="utf-8")
     found = chargeback("categories", "apply", "categories.yaml", "--tenant", "acme")
@@ -153,7 +153,7 @@ def test_every_problem_of_a_file_is_told(chargeback: Run, tenant: TenantStore, t
 
 
 def test_export_to_a_file(chargeback: Run, tenant: TenantStore, tmp_path: Path) -> None:
-    """A file that is there has comments of its own: it is replaced only on request."""
+    """An existing file is replaced only with --force, because its comments would be lost."""
     said(chargeback("categories", "apply", "categories.yaml", "-t", "acme"), 0)
     words = ("categories", "export", "--tenant", "acme", "categories.yaml", "--key", "team")
     refused = chargeback(*words)
@@ -179,7 +179,7 @@ def test_export_to_a_file(chargeback: Run, tenant: TenantStore, tmp_path: Path) 
 
 
 def test_imports_replace_what_they_brought(chargeback: Run, tenant: TenantStore, tmp_path: Path) -> None:
-    """An import replaces only its own rules: at the place of the former import, with ids that name the source."""
+    """An import replaces only the rules of the previous import, in their place; their ids name the source."""
     said(chargeback("categories", "apply", "categories.yaml", "-t", "acme"), 0)
     head = "entity_type,entity_id,value,percent,valid_from,valid_to\n"
     file = tmp_path / "finance.csv"
@@ -225,7 +225,7 @@ def test_imports_replace_what_they_brought(chargeback: Run, tenant: TenantStore,
 
 
 def test_a_tenant_that_is_not_set_up(chargeback: Run, tenant: TenantStore, tmp_path: Path) -> None:
-    """Nothing is created."""
+    """Without storage, the message says what to do and nothing is created."""
     (tmp_path / "acme.db").unlink()
     found = chargeback("categories", "apply", "categories.yaml", "--tenant", "acme")
     assert (found.returncode, found.stderr) == (

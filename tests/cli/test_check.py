@@ -34,7 +34,7 @@ tenants:
 
 
 def test_six_mistakes_are_six_lines(chargeback: Run, tmp_path: Path) -> None:
-    """A file with six different mistakes prints six clear lines, shows no secret, and exits 2."""
+    """Six different mistakes in a file are printed as six lines without secrets, and the exit code is 2."""
     (tmp_path / "c.yaml").write_text(SIX_MISTAKES)
     said = chargeback("check", "--config", "c.yaml")
     assert said.returncode == 2
@@ -53,7 +53,7 @@ def test_six_mistakes_are_six_lines(chargeback: Run, tmp_path: Path) -> None:
 
 
 def test_a_valid_file(chargeback: Run, tmp_path: Path) -> None:
-    """A valid file is summed up: tenants, where their data lies, and no secret."""
+    """The output for a valid file has the tenants and where their data is, but no secret."""
     (tmp_path / "c.yaml").write_text(tenant())
     said = chargeback("check", "--config", "c.yaml")
     assert (said.returncode, said.stderr) == (0, "")
@@ -72,13 +72,13 @@ def test_a_valid_file(chargeback: Run, tmp_path: Path) -> None:
     ],
 )
 def test_who_may_see_what(chargeback: Run, tmp_path: Path, access: str, said: str) -> None:
-    """The mode and the number of roles are in the summary."""
+    """The summary has the access mode and the number of roles."""
     (tmp_path / "c.yaml").write_text(f"access: {access}\n{tenant()}")
     assert said in chargeback("check", "--config", "c.yaml").stdout.splitlines()
 
 
 def test_the_keys_of_an_issuer(chargeback: Run, tmp_path: Path) -> None:
-    """A file is read; an address is queried only with --online."""
+    """A key file is read; an address is requested only with --online."""
     jwt = "mode: jwt, roles: [{users: ['.*'], allow: [read]}], jwt: {issuer: x, audience: y, "
     (tmp_path / "c.yaml").write_text(f"access: {{{jwt} jwks_file: keys.json}}}}\n{tenant()}")
     said = chargeback("check", "--config", "c.yaml")
@@ -92,7 +92,7 @@ def test_the_keys_of_an_issuer(chargeback: Run, tmp_path: Path) -> None:
 
 
 def test_a_gap_longer_than_the_interval_is_a_warning(chargeback: Run, tmp_path: Path) -> None:
-    """A refresh every ten minutes with a gap of half an hour gets a warning that describes the effect."""
+    """If the gap between refreshes is longer than the interval, a warning describes the effect."""
     settings = f"{{{CLOUD}, min_refresh_gap_seconds: 1800}}"
     (tmp_path / "c.yaml").write_text("features: {refresh_interval: 600}\n" + tenant(plugin_settings=settings))
     said = chargeback("check", "--config", "c.yaml")
@@ -103,7 +103,7 @@ def test_a_gap_longer_than_the_interval_is_a_warning(chargeback: Run, tmp_path: 
 
 
 def test_invalid_topics_are_a_warning(chargeback: Run, tmp_path: Path) -> None:
-    """A tenant whose topic settings are invalid is warned about, and the exit code is 0."""
+    """Invalid topic settings of a tenant are a warning, and the exit code is 0."""
     settings = f"{{{CLOUD}, topic_attribution: {{enabled: true}}}}"
     (tmp_path / "c.yaml").write_text(tenant(plugin_settings=settings))
     said = chargeback("check", "--config", "c.yaml")
@@ -112,7 +112,7 @@ def test_invalid_topics_are_a_warning(chargeback: Run, tmp_path: Path) -> None:
 
 
 def test_online_tries_everything(chargeback: Run, demo: Demo) -> None:
-    """--online tries every address and credential; the list has each result, and the exit code is that of the whole."""
+    """--online tries every address and credential; each result is listed, and the exit code covers all of them."""
     right = chargeback("check", "--config", str(demo.file), "--online")
     assert (right.returncode, right.stderr) == (0, "")
     assert "environments" in right.stdout
@@ -125,7 +125,7 @@ def test_online_tries_everything(chargeback: Run, demo: Demo) -> None:
 
 @pytest.mark.extensive
 def test_online_asks_the_workers(chargeback: Run, demo: Demo) -> None:
-    """Days that workers calculate need workers: how many there are is listed."""
+    """If workers calculate the days, --online lists how many there are."""
     demo.file.write_text("features: {compute: {type: dask, workers: 1}}\n" + demo.file.read_text())
     assert "Dask" not in chargeback("check", "--config", str(demo.file)).stdout
     said = chargeback("check", "--config", str(demo.file), "--online")
@@ -144,7 +144,7 @@ def test_a_warning_is_shown_and_is_no_failure(chargeback: Run, demo: Demo) -> No
 
 
 def test_storage_of_another_tenant(chargeback: Run, tmp_path: Path) -> None:
-    """Storage that was first used for another tenant_id is refused: by the check, and by a run."""
+    """Storage that belongs to another tenant_id is refused, by the check and by a run."""
     (tmp_path / "c.yaml").write_text(tenant())
     assert chargeback("db", "upgrade", "--config", "c.yaml").returncode == 0
     assert chargeback("check", "--config", "c.yaml").returncode == 0
@@ -160,8 +160,8 @@ def test_storage_of_another_tenant(chargeback: Run, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("process")
 def test_object_storage_is_tried_out(chargeback: Run, demo: Demo, tmp_path: Path) -> None:
-    """Without --online no request is made; with it, an object is written and deleted. A store without conditional
-    writes passes, because the database orders the writers."""
+    """Only with --online, an object is written and deleted. A store without conditional writes passes, because the
+    database orders the writers."""
     with scratch_database("postgresql", tmp_path) as address, careless_store() as store:
         written = yaml.safe_load(demo.file.read_text())
         location = store.location()
@@ -186,8 +186,8 @@ def test_object_storage_is_tried_out(chargeback: Run, demo: Demo, tmp_path: Path
     ids=["wrong", "dangerous", "refused"],
 )
 def test_a_clock_that_differs(demo: Demo, tmp_path: Path, clock: str, code: int, told: str) -> None:
-    """A difference from the database and the object storage is a warning, and an error long before requests are
-    refused; where they are, it says why."""
+    """A clock difference is a warning, and an error well before requests are refused; if they are, the message says
+    why."""
     with scratch_database("postgresql", tmp_path) as address:
         written = yaml.safe_load(demo.file.read_text())
         location = object_server().location()

@@ -14,13 +14,14 @@ ACCEPTED += ["--reason", "A demo"]
 
 
 def words(demo: Demo, command: str, *more: str) -> list[str]:
-    """A command for the tenant."""
+    """Return the arguments of a command for the tenant."""
     return [command, "--config", str(demo.file), "--tenant", "acme", *more]
 
 
 @pytest.mark.extensive
 def test_a_month_from_preview_to_seal(chargeback: Run, calculated: Demo) -> None:
-    """Each step says what it did; a month that is blocked or stale is not closed, with an exit code of its own."""
+    """Each step prints what it did; a blocked month and a stale digest have exit codes of their own, and nothing is
+    closed."""
 
     def run(command: str, *more: str) -> tuple[int, str]:
         said = chargeback(*words(calculated, command, *more))
@@ -59,7 +60,7 @@ def test_a_month_from_preview_to_seal(chargeback: Run, calculated: Demo) -> None
 
 
 def test_mistakes(chargeback: Run, demo: Demo) -> None:
-    """2 with the option that is wrong."""
+    """The exit code is 2, and the message names the option."""
     for more, told in (
         (["close"], "--period / --through"),
         (["close", "--period", "2026-13"], "should be a month such as 2026-10"),

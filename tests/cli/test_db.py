@@ -18,21 +18,21 @@ NEWEST = newest_revision()
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    """A configuration with one tenant, whose database is not there yet."""
+    """A configuration with one tenant, whose database does not exist yet."""
     file = tmp_path / "c.yaml"
     file.write_text(tenant(), encoding="utf-8")
     return file
 
 
 def execute(config: Path, statement: str) -> None:
-    """Change the tenant's database without the service."""
+    """Change the tenant's database directly."""
     with closing(connect(config.parent / "acme.db")) as connection:
         connection.execute(statement)
         connection.commit()
 
 
 def test_a_database_is_upgraded_by_hand(chargeback: Run, config: Path) -> None:
-    """`upgrade` sets a database up and says from where to where; the second time it changes nothing."""
+    """`upgrade` creates the database and prints both revisions; the second time it changes nothing."""
     said = chargeback("db", "upgrade", "--config", "c.yaml")
     assert (said.returncode, said.stdout) == (0, f"tenant acme: upgraded from not set up to revision {NEWEST}\n")
     said = chargeback("db", "upgrade", "--config", "c.yaml")
@@ -40,7 +40,7 @@ def test_a_database_is_upgraded_by_hand(chargeback: Run, config: Path) -> None:
 
 
 def test_looking_changes_nothing(chargeback: Run, config: Path) -> None:
-    """`current` and `check` make no database; only `check` fails where one is missing."""
+    """`current` and `check` create no database; only `check` fails if there is none."""
     said = chargeback("db", "current", "--config", "c.yaml")
     assert (said.returncode, said.stdout) == (
         0,
@@ -75,7 +75,7 @@ def test_a_database_behind_is_upgraded(chargeback: Run, config: Path) -> None:
     ],
 )
 def test_what_cannot_be_migrated(chargeback: Run, config: Path, change: str, words: str) -> None:
-    """A database that is ahead, or whose history is broken, is a clear error of every command."""
+    """A database with a newer schema or a broken history is an error of every command."""
     with ControlDatabase(f"sqlite:///{config.parent / 'acme.db'}") as database:
         database.upgrade()
     execute(config, change)
@@ -87,7 +87,7 @@ def test_what_cannot_be_migrated(chargeback: Run, config: Path, change: str, wor
 
 
 def test_one_bad_database_does_not_keep_the_others(chargeback: Run, config: Path) -> None:
-    """Every tenant is tried; a file that is no database is an error of its own tenant."""
+    """An error of one tenant, such as a file that is no database, does not affect the others."""
     other = tenant(tenant_id="globex", storage='{connection_string: "sqlite:///globex.db"}')
     both = tenant() + other.partition("tenants:\n")[2].replace("acme:", "globex:")
     config.write_text(both, encoding="utf-8")
@@ -102,7 +102,7 @@ def test_one_bad_database_does_not_keep_the_others(chargeback: Run, config: Path
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_database(chargeback: Run, tmp_path: Path, kind: str) -> None:
-    """SQLite and PostgreSQL alike."""
+    """The commands work with SQLite and PostgreSQL."""
     with scratch_database(kind, tmp_path) as address:
         storage = f'{{connection_string: "{address}", facts_path: facts}}'
         (tmp_path / "c.yaml").write_text(tenant(storage=storage), encoding="utf-8")

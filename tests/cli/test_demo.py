@@ -20,13 +20,13 @@ from tests.support.processes import free_port
 
 
 def get(url: str) -> httpx.Response:
-    """Return the response as soon as there is one."""
+    """Return the response, retrying until the server is up."""
     with httpx.Client(transport=httpx.HTTPTransport(retries=8), timeout=30) as client:
         return client.get(url)
 
 
 def first_question(port: int) -> dict[str, Decimal]:
-    """Return each team's cost, with the request of the README."""
+    """Return each team's cost, using the request of the README."""
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     (path,) = re.findall(r"^\$ curl 'http://127\.0\.0\.1:8080(/[^']+)'$", readme, re.MULTILINE)
     shown = json.loads(re.search(r"```json\n(.*?)```", readme, re.DOTALL)[1])  # type: ignore[index]
@@ -43,8 +43,8 @@ def first_question(port: int) -> dict[str, Decimal]:
 
 @contextmanager
 def served(words: Sequence[str], folder: Path) -> Iterator[tuple[int, list[str]]]:
-    """Serve the demo until the end of the ``with``: its port, and what it has said on standard output so far. What it
-    says on standard error is in the file ``stderr``."""
+    """Serve the demo inside the ``with`` block; yield its port and the lines of standard output so far. Standard error
+    goes to the file ``stderr``."""
     port, said = free_port(), list[str]()
     with (folder / "stderr").open("w") as errors:
         process = subprocess.Popen(
@@ -70,9 +70,9 @@ def served(words: Sequence[str], folder: Path) -> Iterator[tuple[int, list[str]]
 
 
 def test_the_demo_sums_up_is_kept_and_served(chargeback_process: Run, tmp_path: Path) -> None:
-    """The demo allocates a generated bill to the last digit. The next run calculates the day whose metrics came late,
-    and nothing else; a tag that is removed in between stays removed. Then the API answers on the port that was printed,
-    until SIGINT ends everything with exit code 0."""
+    """The demo allocates a generated bill exactly. The next run calculates only the day whose metrics came late, and a
+    tag that was removed stays removed. The API responds on the printed port until SIGINT ends the process with exit
+    code 0."""
     words = ("demo", "--size", "small", "--days", "13")
     first = chargeback_process(*words, "--no-serve")
     assert first.returncode == 0, first.stderr
@@ -104,7 +104,7 @@ def test_the_demo_sums_up_is_kept_and_served(chargeback_process: Run, tmp_path: 
 
 
 def test_the_demo_with_files_in_focus(chargeback_process: Run, tmp_path: Path) -> None:
-    """The files of a generated MSK cluster are allocated to the last digit, by the metrics of its principals."""
+    """The files of a generated MSK cluster are allocated exactly, by the metrics of its principals."""
     done = chargeback_process("demo", "--bill", "focus", "--size", "small", "--days", "8", "--no-serve")
     assert done.returncode == 0, done.stderr
     totals = dict(re.findall(r"^ (billed|charged|of it with an owner) +([\d.]+)", done.stdout, re.MULTILINE))
@@ -115,7 +115,7 @@ def test_the_demo_with_files_in_focus(chargeback_process: Run, tmp_path: Path) -
 
 
 def without_its_tag(database: sqlite3.Connection) -> str:
-    """Most identities are tagged with their team, some are not. Remove the tag of one; return which."""
+    """Check that most identities have a team tag and some do not; remove the tag of one and return its id."""
     teams = dict(database.execute("SELECT entity_id, tag_value FROM tags WHERE tag_key = 'team'"))
     payers = "SELECT identity_id FROM identities WHERE identity_type IN ('user', 'service_account')"
     everybody = {identity for (identity,) in database.execute(payers)}
@@ -127,7 +127,7 @@ def without_its_tag(database: sqlite3.Connection) -> str:
 
 
 def test_a_port_that_is_taken(chargeback_process: Run) -> None:
-    """A taken port is found before any work is done, with advice."""
+    """A port in use is reported before any work is done."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         said = chargeback_process("demo", "--port", str(taken.getsockname()[1]), "--size", "small", "--days", "8")
     assert said.returncode == 1

@@ -1,4 +1,4 @@
-"""What people have done in the demo: cost categories and how much they assign, tags, budgets, and closed months."""
+"""The contents of the demo: cost categories and how much they assign, tags, budgets, and closed months."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ Sums = dict[tuple[str, str], Decimal]
 
 
 def begun(server: DemoServer, file: Path, spec: DemoSpec) -> Tenant:
-    """The tenant of a served demo after its first run, with its tags and cost categories."""
+    """Return the tenant of a served demo after its first run, with tags and cost categories."""
     file.write_text(demo_configuration(server.info, file.parent), encoding="utf-8")
     with run_pipeline(file, "acme"):
         pass
@@ -79,7 +79,7 @@ def reader(tenant: Tenant) -> Iterator[TenantReader]:
 
 
 def summed(reader: TenantReader, by: str) -> tuple[Sums, Decimal]:
-    """The sums by something and day, and the total."""
+    """Return the sums by a column and day, and the total."""
     days = reader.dates(CHARGEBACKS)
     selection = Selection.of_days(DayRange(days[0], days[-1] + ONE_DAY))
     found = reader.aggregate(CHARGEBACKS, selection, Grouping((by,), "day", ZoneInfo("UTC")))
@@ -91,7 +91,7 @@ def summed(reader: TenantReader, by: str) -> tuple[Sums, Decimal]:
 
 @pytest.mark.extensive
 def test_about_eight_percent_are_unassigned(reader: TenantReader) -> None:
-    """There is something to fix, and not too much."""
+    """About eight percent of the cost is unassigned."""
     sums, total = summed(reader, "category:cost_center")
     unassigned = sum(amount for (value, _), amount in sums.items() if value == "UNASSIGNED")
     assert Decimal("0.91") <= 1 - unassigned / total <= Decimal("0.93")
@@ -99,7 +99,7 @@ def test_about_eight_percent_are_unassigned(reader: TenantReader) -> None:
 
 @pytest.mark.parametrize("by", ["category:cost_center", "category:cost_center@1", "category:stage"])
 def test_every_grouping_sums_to_the_bill(reader: TenantReader, by: str) -> None:
-    """Every day has the same sum by value as by identity, to the last digit."""
+    """Every day has the same sum by value as by identity."""
 
     def _by_day(sums: Sums) -> dict[str, Decimal]:
         days: dict[str, Decimal] = defaultdict(Decimal)
@@ -113,7 +113,7 @@ def test_every_grouping_sums_to_the_bill(reader: TenantReader, by: str) -> None:
 
 
 def test_the_reorganisation_moves_costs_from_its_day_on(reader: TenantReader, tenant: Tenant) -> None:
-    """The dissolved cost centre has costs on the days before, and none afterwards."""
+    """The dissolved cost centre has costs until the day of the reorganisation, and none afterwards."""
     with closing(open_store(tenant)) as store, store.control.read() as connection:
         stored = read_category(connection, "cost_center")
     assert stored is not None
@@ -125,7 +125,7 @@ def test_the_reorganisation_moves_costs_from_its_day_on(reader: TenantReader, te
 
 
 def test_what_the_platform_has_is_handed_on(reader: TenantReader) -> None:
-    """Nothing remains with the platform, and the units below it have everything that is assigned."""
+    """The cost of the platform is reallocated completely, to the units below it."""
     sums, _ = summed(reader, "category:cost_center")
     assert not any(amount for (value, _), amount in sums.items() if value == "platform")
     units, _ = summed(reader, "category:cost_center@1")
@@ -133,7 +133,7 @@ def test_what_the_platform_has_is_handed_on(reader: TenantReader) -> None:
 
 
 def test_there_are_budgets_of_them(tenant: Tenant) -> None:
-    """Of everything, which is less than a month costs, and of the dearest cost centre, which is more; written once."""
+    """There is a budget of all costs and a smaller one of the largest cost centre; both are written only once."""
     for _ in range(2):
         write_demo_budgets(tenant)
     with closing(open_store(tenant)) as store, store.control.read() as connection:
@@ -147,7 +147,7 @@ def test_there_are_budgets_of_them(tenant: Tenant) -> None:
 
 
 def test_they_are_written_once(tenant: Tenant) -> None:
-    """The next start changes nothing, even if one of them was removed in between."""
+    """Starting again changes nothing, even if a category was removed in between."""
     with closing(open_store(tenant)) as store:
         with store.control.read() as connection:
             before = list_categories(connection)
@@ -166,7 +166,7 @@ def test_they_are_written_once(tenant: Tenant) -> None:
 
 @pytest.mark.extensive
 def test_one_that_somebody_made_stays(tmp_path: Path) -> None:
-    """Only what is missing is written."""
+    """Only missing categories are written."""
     file = tmp_path / "chargeback.yaml"
     with DemoServer(Organisation.generate(SPEC)) as server:
         file.write_text(demo_configuration(server.info, tmp_path), encoding="utf-8")
@@ -181,14 +181,15 @@ def test_one_that_somebody_made_stays(tmp_path: Path) -> None:
         ]
 
 
-#: From 28 November on.
+#: Covers the days since 28 November.
 CLOSINGS_SPEC: Final = DemoSpec(today=TODAY, size="small", days=64)
 NOVEMBER, DECEMBER, JANUARY = map(AccountingPeriod.named, ("2025-11", "2025-12", "2026-01"))
 
 
 def test_the_demo_has_two_closed_months_and_what_happens_after_a_closing(tmp_path: Path) -> None:
-    """December is complete, and November accepted without the days before the demo. A late bill is a correction of
-    January, which also has an adjustment; a statement of December is disputed. Nothing is closed a second time."""
+    """December is closed completely, and November is closed without the days before the demo. A late bill is a
+    correction of January, which also has an adjustment; a statement of December is disputed. Closing again does
+    nothing."""
     file, now = tmp_path / "chargeback.yaml", FixedClock()
     with DemoServer(Organisation.generate(CLOSINGS_SPEC)) as server:
         tenant = begun(server, file, CLOSINGS_SPEC)

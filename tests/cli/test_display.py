@@ -16,7 +16,7 @@ from chargeback.recompute.verify import DayCheck
 
 
 def test_problems_are_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:
-    """Each problem is a line of its own, with its path, and they are counted."""
+    """Each problem is a line with its path, and problems are counted."""
     print_problems([ConfigProblem("a.b", "should be c"), ConfigProblem("", "there is no tenant x")])
     assert capsys.readouterr().err.splitlines() == [
         "error: a.b: should be c",
@@ -26,7 +26,7 @@ def test_problems_are_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_results_and_their_errors(capsys: pytest.CaptureFixture[str]) -> None:
-    """A run is a line of counts; its errors go to standard error with the tenant."""
+    """A run is printed as a line of counts; its errors go to standard error with the tenant."""
     partial = RunOutcome.COMPLETED_WITH_ERRORS
     print_results(
         [
@@ -50,7 +50,7 @@ def test_results_and_their_errors(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_pending_day_is_not_wrong(capsys: pytest.CaptureFixture[str]) -> None:
-    """Only a difference in a calculated day counts."""
+    """Only differences of calculated days are errors."""
     day, one, none = date(2026, 1, 2), Decimal("1.5"), Decimal(0)
     assert print_days("acme", [DayCheck(day, one, none, "pending"), DayCheck(day, one, one, "calculated")])
     assert not print_days("acme", [DayCheck(day, one, Decimal("1.500000000001"), "calculated")])
@@ -61,7 +61,7 @@ def test_a_pending_day_is_not_wrong(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("days", [[], [DayCheck(date(2026, 1, 2), Decimal("1.5"), Decimal(0), "pending")]])
 def test_nothing_to_compare_is_no_success(days: list[DayCheck], capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a calculated day nothing is wrong, and the output does not claim that every day sums to its bill."""
+    """Without a calculated day there is no error, and the output does not claim that every day sums to its bill."""
     assert print_days("acme", days)
     said = capsys.readouterr().out
     assert "there is nothing to compare" in said
@@ -69,7 +69,7 @@ def test_nothing_to_compare_is_no_success(days: list[DayCheck], capsys: pytest.C
 
 
 def test_days_that_lack_something_say_so(capsys: pytest.CaptureFixture[str]) -> None:
-    """The days of one reason are one line; they are not wrong."""
+    """Days with the same missing evidence are one line; they are not errors."""
     one, away, half = Decimal(1), "metrics: HTTP 503", "bill: STORAGE: measured at 720 of 1440 steps"
     reasons = [(1, (away, half)), (2, ()), (3, (away,))]
     checks = [DayCheck(date(2026, 1, day), one, one, "calculated", incomplete=lacks) for day, lacks in reasons]
@@ -81,7 +81,7 @@ def test_days_that_lack_something_say_so(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_findings_tell_whether_all_works(capsys: pytest.CaptureFixture[str]) -> None:
-    """One thing that does not work is enough; a warning works, and is shown as one."""
+    """A single failure makes the result negative; a warning does not, and is marked."""
     costs = Finding("costs", ok=True, detail="3 days")
     doubted = Finding("region", ok=True, detail="no statements", warning=True)
     assert print_findings("acme", [costs, doubted])

@@ -17,14 +17,15 @@ DAY = TODAY - timedelta(days=6)
 
 
 def a_row(demo: Demo) -> dict[str, Any]:
-    """A row of the day that an identity is charged."""
+    """Return a row of the day that charges an identity."""
     rows = read_day(known_facts(demo.file.parent / "acme.facts"), CHARGEBACKS_TABLE, DAY).to_pylist()
     return next(row for row in rows if row["identity_id"] != UNALLOCATED)
 
 
 @pytest.mark.extensive
 def test_a_readable_page(chargeback: Run, calculated: Demo) -> None:
-    """A sentence, then each step, in lines of at most 80 characters; and a calculation with the stored result."""
+    """The page has a sentence, then each step, in lines of at most 80 characters; the calculation gives the stored
+    amount."""
     row = a_row(calculated)
     place = ["--config", str(calculated.file), "--portion", str(row["portion"])]
     said = chargeback("explain", *place, "acme", str(DAY), row["line_id"], row["identity_id"])
@@ -50,14 +51,14 @@ def test_an_identity_that_is_charged_nothing(chargeback: Run, calculated: Demo) 
 
 
 def test_nothing_is_gathered(chargeback: Run, demo: Demo) -> None:
-    """A tenant that was never run says so; nothing is created."""
+    """For a tenant without data, the output says so and nothing is created."""
     said = chargeback("explain", "--config", str(demo.file), "acme", str(DAY), "line", "sa")
     assert (said.returncode, said.stderr) == (1, "error: tenant acme: no data has been gathered yet\n")
     assert not (demo.file.parent / "acme.db").exists()
 
 
 def test_a_topic(chargeback: Run, calculated: Demo) -> None:
-    """The page is the same for a topic's part of a line; of many topics, only the requested number is listed."""
+    """The page for a topic has the same form; only the requested number of topics is listed."""
     facts = known_facts(calculated.file.parent / "acme.facts")
     days = facts.snapshot(TOPICS_TABLE).days
     rows = [row for day in days for row in read_day(facts, TOPICS_TABLE, day).to_pylist()]
@@ -72,7 +73,7 @@ def test_a_topic(chargeback: Run, calculated: Demo) -> None:
 
 
 def test_either_an_identity_or_a_topic(chargeback: Run, calculated: Demo) -> None:
-    """Both together, or neither, is a mistake in the command."""
+    """Naming both an identity and a topic, or neither, is a usage error."""
     place = ["--config", str(calculated.file), "acme", str(DAY), "line"]
     for words in ([], ["sa-1", "--topic", "orders"]):
         said = chargeback("explain", *place, *words)

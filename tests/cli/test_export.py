@@ -24,7 +24,7 @@ from tests.support.facts import known_facts
 
 
 def amounts(file: Path) -> list[Decimal]:
-    """The amounts of a file."""
+    """Return the amounts of a file."""
     if file.suffix == ".parquet":
         return [Decimal(each) for each in pq.read_table(file).column("amount").to_pylist()]
     with file.open(newline="", encoding="utf-8") as lines:
@@ -40,7 +40,7 @@ def total(facts: FactTables, table: str, column: str) -> Decimal:
 
 @pytest.mark.parametrize("form", ["csv", "parquet", "jsonl"])
 def test_all_rows(chargeback: Run, calculated: Demo, form: str) -> None:
-    """One file of all days sums to the bill, in every format; the output says what is in it."""
+    """In every format, a file of all days sums to the bill; the output has the number of rows and the days."""
     file = calculated.file.with_name(f"all.{form}")
     said = chargeback(
         "export", "--config", str(calculated.file), "--tenant", "acme", "--format", form, "--to", str(file)
@@ -56,7 +56,7 @@ def test_all_rows(chargeback: Run, calculated: Demo, form: str) -> None:
 
 
 def test_a_folder_has_a_file_for_each_month(chargeback: Run, calculated: Demo, tmp_path: Path) -> None:
-    """Topics, month by month; a month that is named, or days, are all that is written."""
+    """Topics are written month by month; with a month or days, only those are written."""
     facts = known_facts(calculated.file.parent / "acme.facts")
     days = facts.snapshot(TOPICS_TABLE).days
     months = sorted({f"{day:%Y-%m}" for day in days})
@@ -75,7 +75,7 @@ def test_a_folder_has_a_file_for_each_month(chargeback: Run, calculated: Demo, t
 
 
 def test_columns_and_an_earlier_instant(chargeback: Run, calculated: Demo, tmp_path: Path) -> None:
-    """Only the columns that are named, in this order; before the first calculation there was nothing."""
+    """The file has the named columns in this order; before the first calculation there are no rows."""
     words = ["export", "--config", str(calculated.file), "--tenant", "acme"]
     file = tmp_path / "some.csv"
     said = chargeback(*words, "--to", str(file), "--columns", "amount,identity_id", "--as-of", "2999-01-01")
@@ -95,7 +95,8 @@ def test_columns_and_an_earlier_instant(chargeback: Run, calculated: Demo, tmp_p
 
 
 def test_what_cannot_be_exported(chargeback: Run, calculated: Demo, tmp_path: Path) -> None:
-    """1 where there is nothing or no place for it, 2 for a wrong command; no file is written or changed."""
+    """The exit code is 1 if there are no rows or the file cannot be written, and 2 for a usage error; no file is
+    changed."""
     file = tmp_path / "rows.csv"
     file.write_text("before", encoding="utf-8")
     words = ["export", "--config", str(calculated.file), "--to", str(file)]
@@ -119,20 +120,20 @@ def test_what_cannot_be_exported(chargeback: Run, calculated: Demo, tmp_path: Pa
 
 
 def test_nothing_is_gathered(chargeback: Run, demo: Demo) -> None:
-    """A tenant that was never run says so; nothing is created."""
+    """For a tenant without data, the output says so and nothing is created."""
     said = chargeback("export", "--config", str(demo.file), "--tenant", "acme", "--to", "rows.csv")
     assert (said.returncode, said.stderr) == (1, "error: tenant acme: no data has been gathered yet\n")
     assert not (demo.file.parent / "acme.db").exists()
 
 
 def test_the_last_month_there_can_be() -> None:
-    """A month has its days although none follow."""
+    """The last month of the calendar has all its days."""
     assert period_of(datetime(9999, 12, 1, tzinfo=UTC), None, None) == (date(9999, 12, 1), date(9999, 12, 31))
     assert period_of(datetime(2028, 2, 1, tzinfo=UTC), None, None) == (date(2028, 2, 1), date(2028, 2, 29))
 
 
 def test_a_folder_of_the_whole_bill(chargeback: Run, calculated: Demo, tmp_path: Path) -> None:
-    """Each month is a file, all together sum to the bill, and the metadata are in the same folder."""
+    """Each month is a file, all files sum to the bill, and the metadata is in the same folder."""
     folder = tmp_path / "focus"
     words = ["export", "--config", str(calculated.file), "--tenant", "acme", "--format", "focus", "--to", str(folder)]
     said = chargeback(*words, "--version", "1.4", "--split", "topics")
@@ -156,7 +157,7 @@ def test_a_folder_of_the_whole_bill(chargeback: Run, calculated: Demo, tmp_path:
 def test_what_is_exported_can_be_read_as_a_bill(
     chargeback: Run, calculated: Demo, tmp_path: Path, version: str
 ) -> None:
-    """The ecosystem ``focus`` reads the same bill from the files: each day and product type to the last digit."""
+    """The ecosystem ``focus`` reads the same bill from the files, exactly by day and product type."""
     folder = tmp_path / "focus"
     words = ["export", "--config", str(calculated.file), "--tenant", "acme", "--format", "focus", "--to", str(folder)]
     assert chargeback(*words, "--version", version, "--split", "none").returncode == 0
@@ -178,7 +179,7 @@ def test_what_is_exported_can_be_read_as_a_bill(
         for gathered in gatherer.billing(DayRange.spanning(day for day, _ in billed)):
             for each in gathered.lines:
                 read[each.day, each.product_type] += each.total_cost
-    # Credits have no SKU in FOCUS, so that their service is the product type.
+    # Credits have no SKU in FOCUS; their service becomes the product type.
     renamed = {"PROMO_CREDIT": "Confluent Promotional Credit"}
     assert read == {(day, renamed.get(name, name)): cost for (day, name), cost in billed.items()}
 
@@ -186,7 +187,7 @@ def test_what_is_exported_can_be_read_as_a_bill(
 def test_what_is_exported_by_identities_can_be_charged_as_it_is(
     chargeback: Run, calculated: Demo, tmp_path: Path
 ) -> None:
-    """With the payers of the files as owners, every identity pays the same for each product type of each day."""
+    """If the payers in the files are used as owners, every identity pays the same for each product type and day."""
     folder = tmp_path / "focus"
     words = ["export", "--config", str(calculated.file), "--tenant", "acme", "--format", "focus", "--to", str(folder)]
     assert chargeback(*words, "--version", "1.4", "--split", "identities").returncode == 0
@@ -230,7 +231,7 @@ def paid(facts: FactTables) -> dict[tuple[date, str, str], Decimal]:
 
 
 def test_options_that_do_not_fit(chargeback: Run, calculated: Demo, tmp_path: Path) -> None:
-    """2, and the message names the option."""
+    """The exit code is 2, and the message names the option."""
     words = ["export", "--config", str(calculated.file), "--tenant", "acme", "--to", str(tmp_path / "out")]
     for more, named in (
         (["--split", "topics"], "--version / --split"),

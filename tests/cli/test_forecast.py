@@ -16,7 +16,7 @@ EVENING = date(2026, 10, 14)
 
 
 def test_days_of_which_nothing_is_known(chargeback: Run, calculated: Demo) -> None:
-    """The whole tenant was calculated a moment ago."""
+    """If nothing can be compared, the output says so."""
     asked = ["--config", str(calculated.file), "--from", f"{TODAY - 9 * ONE_DAY}"]
     said = chargeback("forecast", "backtest", "--tenant", "acme", *asked, "--through", f"{TODAY - 5 * ONE_DAY}")
     assert (said.returncode, said.stderr) == (0, "")
@@ -26,7 +26,7 @@ def test_days_of_which_nothing_is_known(chargeback: Run, calculated: Demo) -> No
 
 
 def test_how_near_it_was(capsys: pytest.CaptureFixture[str]) -> None:
-    """The output has a line for each evening, and the average next to that of the last week."""
+    """The output has a line for each evening, and compares the average error with that of last week's mean."""
     amounts = (Decimal(900), Decimal(1000), Decimal(1200))
     near = PastForecast(EVENING, EVENING - 4 * ONE_DAY, Decimal(950), *amounts[::2], Decimal(800), amounts[1])
     far = PastForecast(EVENING + ONE_DAY, EVENING, Decimal(1250), amounts[2], Decimal(1300), Decimal(1100), amounts[1])

@@ -1,4 +1,4 @@
-"""The socket to serve on."""
+"""The server and its socket."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from tests.support.serving import wait_until
 
 
 def test_a_free_port() -> None:
-    """Port 0 gives any free one, on IPv4 as on a name."""
+    """Port 0 is any free port, for an IPv4 address and for a name."""
     for host in ("127.0.0.1", "localhost"):
         with listen(host, 0) as socket:
             assert socket.getsockname()[1] > 0
 
 
 def test_a_taken_port() -> None:
-    """A taken port says what to change."""
+    """For a port in use, the error says what to change."""
     with listen("127.0.0.1", 0) as socket, pytest.raises(ListenError, match="choose another one"):
         listen("127.0.0.1", socket.getsockname()[1])
 
 
 @pytest.mark.parametrize("host", ["203.0.113.7", "no-such-host.invalid"])
 def test_an_address_of_somebody_else(host: str) -> None:
-    """An address that is not this machine's names the setting."""
+    """For an address of another machine, the error names the setting."""
     with pytest.raises(ListenError, match=r"api\.host should be an address of this machine"):
         listen(host, 0)
 
@@ -51,7 +51,7 @@ def test_an_address_of_somebody_else(host: str) -> None:
 @pytest.mark.extensive
 @pytest.mark.parametrize("moment", ["before", "while serving"])
 def test_the_end_that_is_asked_for_at_any_moment(moment: str) -> None:
-    """A server ends at once when the end is requested, before it serves or while it does."""
+    """A server ends immediately when a shutdown is requested, before or while it serves."""
     stopper = ShutdownHandler(lambda: None)
     if moment == "before":
         stopper.request()
@@ -63,7 +63,7 @@ def test_the_end_that_is_asked_for_at_any_moment(moment: str) -> None:
 
 
 def test_the_peer_is_who_is_connected() -> None:
-    """No header changes the peer's address, by which a proxy is recognised."""
+    """The address is that of the connection, whatever headers say."""
     app = FastAPI()
 
     @app.get("/peer")
@@ -83,7 +83,7 @@ def test_the_peer_is_who_is_connected() -> None:
 
 
 def test_a_signal_asks_the_stopper() -> None:
-    """What else runs is stopped as soon as the signal comes, and the server ends."""
+    """A signal calls the shutdown handler and ends the server."""
     stopped = threading.Event()
     stopper = ShutdownHandler(stopped.set)
     stopper.listen()
@@ -101,7 +101,7 @@ WHOLE = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 @contextlib.contextmanager
 def running(app: ASGIApp | None = None) -> Iterator[int]:
-    """The port of a server as the command line starts it, for the service or another application."""
+    """Run a server as the command line does, for the service or another application; yield its port."""
     listening = listen("127.0.0.1", 0)
     port: int = listening.getsockname()[1]
     application = app or create_app(Services("1.2.3", "both", ApiLimits(20)))
@@ -138,7 +138,7 @@ def healthy(port: int) -> bool:
     "sent", one_first([HALF, b"", b"\r\n" * 3, WHOLE + HALF]), ids=["half", "none", "blank", "second"]
 )
 def test_headers_have_a_time_limit(monkeypatch: pytest.MonkeyPatch, sent: bytes) -> None:
-    """The connection ends whichever part of a request came, and even if a little more comes again and again."""
+    """The connection is closed whichever part has arrived, even if data trickles in."""
     monkeypatch.setattr(LimitedProtocol, "header_seconds", 1.0)
     with running() as port, socket.create_connection(("127.0.0.1", port)) as connection:
         connection.sendall(sent)
@@ -152,7 +152,7 @@ def test_headers_have_a_time_limit(monkeypatch: pytest.MonkeyPatch, sent: bytes)
 
 @pytest.mark.extensive
 def test_requests_may_take_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The limit is for headers: a body may come later, and a connection is used again."""
+    """The limit applies only to headers: a body may come later, and a connection may be reused."""
     monkeypatch.setattr(LimitedProtocol, "header_seconds", 0.5)
     with running() as port, socket.create_connection(("127.0.0.1", port)) as connection:
         head = b"POST /api/v1/tenants/x/export HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -167,8 +167,8 @@ def test_requests_may_take_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_half_requests_take_no_place_from_whole_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond the limit, the connection that has waited longest for its client is closed; others get a response at
-    once."""
+    """Beyond the limit of connections, the one that has waited longest for its client is closed; others are served
+    immediately."""
     monkeypatch.setattr(LimitedProtocol, "most_connections", 20)
     body = b"POST /api/v1/tenants/x/export HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{"
     with running() as port, ExitStack() as stack:
@@ -184,12 +184,12 @@ def test_half_requests_take_no_place_from_whole_ones(monkeypatch: pytest.MonkeyP
 
 
 def test_the_limit_leaves_files_for_the_rest() -> None:
-    """Storage and databases need files too."""
+    """Open files are left for storage and databases."""
     assert 16 <= connection_limit() <= 4096
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
-    """Respond with the names of the headers, once the body has been read."""
+    """Respond with the names of the headers after reading the body."""
     if scope["type"] == "lifespan":
         await receive()
         await send({"type": "lifespan.startup.complete"})
@@ -213,7 +213,7 @@ def echo_port() -> Iterator[int]:
 
 
 def responses(connection: socket.socket) -> bytes:
-    """Return the bytes from the other side until it ends the connection."""
+    """Return the bytes that are received until the connection ends."""
     connection.settimeout(20)
     received = b""
     with contextlib.suppress(ConnectionResetError):
@@ -223,13 +223,13 @@ def responses(connection: socket.socket) -> bytes:
 
 
 def request_of(size: int, *, close: bool = False) -> bytes:
-    """A request whose first line and headers have ``size`` bytes."""
+    """Return a request whose first line and headers have ``size`` bytes."""
     head = b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"Connection: close\r\n" * close + b"X-Long: "
     return head + b"x" * (size - len(head) - 4) + b"\r\n\r\n"
 
 
 def problem_in(response: bytes) -> dict[str, Any]:
-    """The problem document of a response."""
+    """Return the problem document of a response."""
     head, _, body = response.partition(b"\r\n\r\n")
     assert b"content-type: application/problem+json" in head
     assert b"connection: close" in head
@@ -238,7 +238,7 @@ def problem_in(response: bytes) -> dict[str, Any]:
 
 
 def test_headers_have_a_size_limit(echo_port: int) -> None:
-    """64 KiB of first line and headers are served; one byte more is 431, on a new connection and on a used one."""
+    """64 KiB of first line and headers are accepted; one byte more is a 431, on new and on reused connections."""
     with socket.create_connection(("127.0.0.1", echo_port)) as connection:
         connection.sendall(request_of(MAX_HEADER_BYTES))
         first = b""
@@ -262,7 +262,7 @@ ENDLESS = {
 
 @pytest.mark.parametrize("part", ENDLESS)
 def test_a_request_that_does_not_end_is_refused(echo_port: int, part: str) -> None:
-    """Whichever part does not end, the response comes while the client still sends, and little of it is read."""
+    """A request without an end gets 431 while the client is still sending."""
     unit = b"\r\n" if part == "blank" else b"ab"
     with socket.create_connection(("127.0.0.1", echo_port)) as connection:
         connection.sendall(ENDLESS[part])
@@ -273,7 +273,7 @@ def test_a_request_that_does_not_end_is_refused(echo_port: int, part: str) -> No
 
 
 def test_many_small_headers_are_refused(echo_port: int) -> None:
-    """The sum counts: no header alone is large."""
+    """The limit applies to the sum of all headers."""
     with socket.create_connection(("127.0.0.1", echo_port)) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 12_000)
         assert problem_in(responses(connection))["status"] == 431
@@ -283,7 +283,7 @@ CHUNKED = b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n
 
 
 def test_trailers_have_a_size_limit(echo_port: int) -> None:
-    """A trailer that never ends is refused as a header is; the application does not wait for it."""
+    """A trailer without an end is refused like a header; the application does not wait for it."""
     with socket.create_connection(("127.0.0.1", echo_port)) as connection:
         connection.sendall(CHUNKED + b"X-Never: ")
         for _ in range(80):
@@ -292,7 +292,7 @@ def test_trailers_have_a_size_limit(echo_port: int) -> None:
 
 
 def test_trailers_are_no_headers(echo_port: int) -> None:
-    """A proxy checks headers: a trailer cannot add one behind its back."""
+    """A trailer cannot add a header, because a proxy would not have checked it."""
     with socket.create_connection(("127.0.0.1", echo_port)) as connection:
         connection.sendall(CHUNKED + b"X-Forwarded-User: admin\r\n\r\n" + request_of(100, close=True))
         first, second = responses(connection).split(b".HTTP/1.1 ")
@@ -301,7 +301,7 @@ def test_trailers_are_no_headers(echo_port: int) -> None:
 
 
 def test_bodies_have_another_limit(echo_port: int) -> None:
-    """Bodies of any size and in many chunks do not count as headers."""
+    """Bodies of any size, also in chunks, do not count as headers."""
     chunks = b"".join(b"%x\r\n%s\r\n" % (size, b"x" * size) for size in [1, 70_000, 5_000] * 10)
     head = b"POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
     with socket.create_connection(("127.0.0.1", echo_port)) as connection:
@@ -310,8 +310,7 @@ def test_bodies_have_another_limit(echo_port: int) -> None:
 
 
 def test_pipelined_requests_wait_unparsed(monkeypatch: pytest.MonkeyPatch, echo_port: int) -> None:
-    """Requests that arrive together are served in order, and no more than a few hundred of them are parsed before
-    their turn."""
+    """Pipelined requests are served in order, and at most a few hundred of them are parsed in advance."""
     waiting: list[int] = []
     serve = LimitedProtocol.on_headers_complete
 
@@ -332,7 +331,7 @@ def test_pipelined_requests_wait_unparsed(monkeypatch: pytest.MonkeyPatch, echo_
 
 
 def test_a_response_in_progress_is_completed(echo_port: int) -> None:
-    """Too large headers of a pipelined request do not cut the response to the one before."""
+    """Too large headers of a pipelined request do not cut off the previous response."""
     with socket.create_connection(("127.0.0.1", echo_port)) as connection:
         connection.sendall(request_of(100) + request_of(100_000))
         received = responses(connection)

@@ -22,7 +22,7 @@ def test_the_first_configuration_is_valid(chargeback: Run) -> None:
 
 
 def test_a_first_configuration_for_files_in_focus(chargeback: Run) -> None:
-    """It is valid with the address of the metrics alone."""
+    """It is valid once the address of the metrics is set."""
     assert chargeback("init", "--ecosystem", "focus").returncode == 0
     said = chargeback("check", "--config", "chargeback.yaml", METRICS_URL="http://localhost:9090")
     assert (said.returncode, said.stderr) == (0, "")
@@ -30,8 +30,8 @@ def test_a_first_configuration_for_files_in_focus(chargeback: Run) -> None:
 
 
 def test_the_container_s_variables_move_it(chargeback: Run) -> None:
-    """The variables that the container image sets change where the data lies and what the API listens on, which then
-    has to be meant for everybody."""
+    """The variables of the container image set the data folder and the listen address, for which anonymous access must
+    then be allowed explicitly."""
     chargeback("init")
     moved = {"CHARGEBACK_HOST": "0.0.0.0", "CHARGEBACK_DATA": "/var/lib/chargeback"}
     refused = chargeback("check", "--config", "chargeback.yaml", **VARIABLES, **moved)
@@ -43,7 +43,7 @@ def test_the_container_s_variables_move_it(chargeback: Run) -> None:
 
 
 def test_missing_variables_are_named(chargeback: Run) -> None:
-    """Without them, check names each variable once."""
+    """`check` names each missing variable once."""
     chargeback("init", "--path", "sub/my.yaml")
     said = chargeback("check", "--config", "sub/my.yaml")
     assert said.returncode == 2

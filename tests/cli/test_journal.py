@@ -13,12 +13,12 @@ PERIOD = f"{TODAY:%Y-%m}"
 
 
 def words_for(demo: Demo, file: Path, *more: str) -> list[str]:
-    """The command for the month of today."""
+    """Return the arguments for the month of today."""
     return ["journal", "--config", str(demo.file), "-t", "acme", "--period", PERIOD, "--to", str(file), *more]
 
 
 def test_the_month_is_booked(chargeback: Run, calculated: Demo, tmp_path: Path) -> None:
-    """As CSV and JSON with the same lines; debits are credits, and what was billed."""
+    """CSV and JSON have the same lines; debits equal credits, and the output compares with the bill."""
     files = [tmp_path / "journal.csv", tmp_path / "journal.json"]
     for file in files:
         said = chargeback(*words_for(calculated, file, "--by", "tag:team", "--format", file.suffix[1:]))
@@ -34,7 +34,7 @@ def test_the_month_is_booked(chargeback: Run, calculated: Demo, tmp_path: Path) 
 
 
 def test_mistakes(chargeback: Run, demo: Demo, tmp_path: Path) -> None:
-    """2 with the option that is wrong; nothing is written."""
+    """The exit code is 2, and the message names the option; nothing is written."""
     file = tmp_path / "journal.csv"
     for wrong, told in (
         (("--by", "identity_id", "--category", "stage"), "--category / --by"),

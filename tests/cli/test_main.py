@@ -1,4 +1,4 @@
-"""The command itself."""
+"""The command, its help and its version."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_the_version(chargeback: Run, word: str) -> None:
 
 
 def test_help_names_every_command(chargeback: Run) -> None:
-    """The help lists what there is."""
+    """The help lists all commands."""
     said = chargeback("--help")
     assert said.returncode == 0
     for command in ("init", "check", "run", "serve", "verify", "explain", "demo", "version"):
@@ -33,7 +33,7 @@ def test_help_names_every_command(chargeback: Run) -> None:
 
 
 def helps(command: Any, parent: Any = None) -> Iterator[str]:
-    """Yield the help of a command and of each command below it, at the width of a narrow terminal."""
+    """Yield the help of each command, at the width of a narrow terminal."""
     context = command.make_context("chargeback", [], parent, resilient_parsing=True, max_content_width=80)
     yield command.get_help(context)
     for below in getattr(command, "commands", {}).values():
@@ -41,7 +41,7 @@ def helps(command: Any, parent: Any = None) -> Iterator[str]:
 
 
 def test_helps_are_plain() -> None:
-    """No summary is cut, and placeholders of options are words such as NAME and YYYY-MM-DD."""
+    """No summary is cut off, and placeholders of options are words such as NAME and YYYY-MM-DD."""
     for text in helps(get_command(app)):
         assert "..." not in text.replace("[ARGS]...", "")
         assert not re.findall(r"<[a-z%].*?>", text, re.MULTILINE), text
@@ -49,7 +49,7 @@ def test_helps_are_plain() -> None:
 
 @pytest.mark.usefixtures("process")
 def test_helps_are_as_wide_as_the_terminal() -> None:
-    """A wide terminal shows long sentences on one line."""
+    """On a wide terminal, long sentences are on one line."""
     code = "from chargeback.cli.main import app; app(['reconcile', '--help'])"
     wide = {**os.environ, "COLUMNS": "160"}
     said = subprocess.run([sys.executable, "-c", code], env=wide, capture_output=True, text=True, check=True)
@@ -58,14 +58,14 @@ def test_helps_are_as_wide_as_the_terminal() -> None:
 
 @pytest.mark.parametrize("command", ["run", "reconcile", "export"])
 def test_the_last_day_has_one_name(command: str) -> None:
-    """Every command that is about days takes their end as --through; `run` and `reconcile` also know its first name."""
+    """Commands that take days name the last one --through; `run` and `reconcile` also accept the former --to."""
     named = get_command(app).commands[command]  # type: ignore[attr-defined]
     (end,) = (each for each in named.params if each.name == "end")
     assert end.opts == (["--through"] if command == "export" else ["--through", "--to"])
 
 
 def test_an_unknown_option_is_a_usage_error(chargeback: Run) -> None:
-    """A wrong command line exits 2."""
+    """An unknown option exits with code 2."""
     assert chargeback("run", "--confg", "x").returncode == 2
 
 
@@ -82,7 +82,7 @@ def test_help_is_quick() -> None:
 
 @pytest.mark.usefixtures("process")
 def test_the_driver_of_a_server_is_loaded_where_there_is_one() -> None:
-    """Neither a process of runs nor the API needs it over SQLite."""
+    """The PostgreSQL driver is not loaded for SQLite, by runs or the API."""
     code = "import sys, chargeback.pipeline.child_process, chargeback.api.app; print('psycopg' in sys.modules)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "False"

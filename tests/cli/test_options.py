@@ -15,7 +15,7 @@ from tests.config.conftest import CLOUD, tenant
 
 @pytest.mark.parametrize("command", ["run", "verify"])
 def test_an_unknown_tenant(chargeback: Run, tmp_path: Path, command: str) -> None:
-    """Naming a tenant that the configuration does not have exits 2 and names those it has."""
+    """An unknown tenant exits with code 2, and the message lists the known ones."""
     (tmp_path / "c.yaml").write_text(tenant())
     said = chargeback(command, "--config", "c.yaml", "--tenant", "acne")
     assert said.returncode == 2
@@ -32,12 +32,12 @@ def test_a_missing_file(chargeback: Run, command: str) -> None:
 
 
 def test_a_malformed_day(chargeback: Run) -> None:
-    """A date that is none is a usage error."""
+    """An invalid date is a usage error."""
     assert chargeback("run", "--config", "c.yaml", "--from", "2026-13-01").returncode == 2
 
 
 def test_the_file_that_init_writes_is_the_default(chargeback: Run, tmp_path: Path) -> None:
-    """Without --config it is chargeback.yaml in the working directory, or what CHARGEBACK_CONFIG names."""
+    """Without --config, the file is that of CHARGEBACK_CONFIG, or chargeback.yaml in the working directory."""
     missing = chargeback("check")
     assert missing.returncode == 2
     assert "chargeback.yaml does not exist; `chargeback init" in missing.stderr
@@ -49,7 +49,7 @@ def test_the_file_that_init_writes_is_the_default(chargeback: Run, tmp_path: Pat
 
 
 def test_a_policy_for_an_unknown_product_type(chargeback: Run, tmp_path: Path) -> None:
-    """The check succeeds, and warns with what was probably meant."""
+    """The check succeeds, with a warning that suggests a similar type."""
     policy = "{KAFKA_STORAG: {portions: [{share: '1', try: [even(active)]}]}}"
     (tmp_path / "chargeback.yaml").write_text(tenant(plugin_settings=f"{{{CLOUD}, allocation_policies: {policy}}}"))
     said = chargeback("check")
@@ -64,7 +64,7 @@ COMMANDS = [
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_says_what_a_value_is(chargeback: Run, command: str) -> None:
-    """The help names files, folders, days and numbers, not the types of a programming language."""
+    """The help names files, folders, days and numbers, not data types."""
     said = chargeback(*command.split(), "--help").stdout
     assert "--help" in said
     assert not re.search(r"\b(PATH|TEXT|INTEGER|DIRECTORY)\b|\[%Y|RANGE", said)
@@ -72,13 +72,13 @@ def test_help_says_what_a_value_is(chargeback: Run, command: str) -> None:
 
 @pytest.mark.usefixtures("process")
 def test_shell_completion(chargeback: Run) -> None:
-    """A shell's request for completions lists the commands, and --show-completion prints what to put into its
+    """A shell gets the list of commands as completions, and --show-completion prints the script for its
     configuration."""
     asked = {"_CHARGEBACK_COMPLETE": "complete_bash", "COMP_WORDS": "chargeback ve", "COMP_CWORD": "1"}
     program = Path(sys.executable).with_name("chargeback")
     said = subprocess.run([program], env=environment(**asked), capture_output=True, text=True, check=False)
     assert said.stdout.split() == ["verify", "version"]
-    # A test has no shell above it: it names the one it means.
+    # A test has no parent shell to detect, so it names one.
     by_name = environment(_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
     command = [str(program), "--show-completion", "bash"]
     shown = subprocess.run(command, env=by_name, capture_output=True, text=True, check=False)

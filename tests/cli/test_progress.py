@@ -1,4 +1,4 @@
-"""How far runs are."""
+"""The display of the progress of runs."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Clock:
         self.now = 100.0
 
     def __call__(self) -> float:
-        """Read the clock."""
+        """Return the time."""
         return self.now
 
 
 def shown(events: list[tuple[float, Progress]], *, terminal: bool, width: int = 160) -> str:
-    """Return the output for events that come at these seconds."""
+    """Return the output for events at these seconds."""
     target, clock = io.StringIO(), Clock()
     console = Console(file=target, force_terminal=terminal, width=width, highlight=False, color_system=None)
     with ProgressDisplay(console, clock) as display:
@@ -41,14 +41,14 @@ def shown(events: list[tuple[float, Progress]], *, terminal: bool, width: int = 
 
 
 def calculating(done: int, rows: int, tenant: str = "acme") -> Progress:
-    """An event of the calculation."""
+    """Return an event of the calculation."""
     return Progress(
         tenant, Stage.CALCULATING, date(2026, 1, 2), done, 60, RunStats(lines=900, chargeback_rows_written=rows)
     )
 
 
 def test_plain_lines_are_few() -> None:
-    """In a pipe: one line a second and tenant, every change of stage, and the last word."""
+    """In a pipe, there is one line per second and tenant, one for each stage, and the last state."""
     events = [
         (0.0, Progress("acme", Stage.GATHERING, None, 0, 60)),
         (0.1, Progress("acme", Stage.GATHERING, None, 30, 60, RunStats(lines=400))),
@@ -68,7 +68,7 @@ def test_plain_lines_are_few() -> None:
 
 
 def test_tenants_do_not_silence_each_other() -> None:
-    """Each tenant has its own second."""
+    """The limit of one line per second applies per tenant."""
     text = shown([(0.0, calculating(0, 0)), (0.1, calculating(0, 0, "beta"))], terminal=False)
     assert [line.partition(":")[0] for line in text.splitlines()] == ["acme", "beta"]
 
@@ -85,7 +85,7 @@ def test_a_terminal_shows_bars() -> None:
 @pytest.mark.parametrize("width", [24, 40, 60, 80, 100, 149, 150, 160])
 @pytest.mark.parametrize("name", ["acme", "a-tenant-with-a-name-of-sixty-three-characters-which-is-the-most"])
 def test_days_are_shown_on_every_terminal(width: int, name: str) -> None:
-    """However narrow the terminal, the days are there, and no line is wider than it."""
+    """At any width, the days are shown and no line is wider than the terminal."""
     text = shown([(0.0, calculating(0, 0, name)), (2.0, calculating(30, 10_000, name))], terminal=True, width=width)
     assert "30/60" in text
     assert all(len(line) <= width for line in re.split(r"[\r\n]|\x1b\[[0-9;?]*[A-Za-z]", text))
@@ -107,7 +107,7 @@ sys.stderr.write("after the bar\\n")
 
 
 def _terminal_output(script: str) -> str:
-    """Return the output of a script on standard error when that is a terminal."""
+    """Return the output of a script on standard error, with a terminal as standard error."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen([sys.executable, "-c", script], stderr=theirs, stdout=subprocess.DEVNULL)
     os.close(theirs)
@@ -115,7 +115,7 @@ def _terminal_output(script: str) -> str:
     try:
         while piece := os.read(ours, 65536):
             written += piece
-    except OSError:  # the end of a terminal
+    except OSError:  # the terminal is closed
         pass
     finally:
         os.close(ours)
@@ -125,18 +125,18 @@ def _terminal_output(script: str) -> str:
 
 @pytest.mark.usefixtures("process")
 def test_a_child_s_line_stands_on_a_line_of_its_own() -> None:
-    """The bar is erased, the line printed whole, and the bar drawn again below it."""
+    """The bar is erased, the line is printed in full, and the bar is drawn again below it."""
     shown = _terminal_output(_DRAWING)
     before, line, after = shown.partition("a line of a child\r\n")
     assert line
-    assert before.endswith("\x1b[2K")  # the erased line of the bar, at its beginning
+    assert before.endswith("\x1b[2K")  # the line of the bar is erased first
     assert "2/2" in after
     assert after.endswith("after the bar\r\n")
 
 
 @pytest.mark.usefixtures("process")
 def test_standard_error_is_as_before(tmp_path: Path) -> None:
-    """Where standard error is no terminal nothing is redirected, and nothing is lost."""
+    """If standard error is no terminal, it is not redirected, and no output is lost."""
     said = subprocess.run(
         [sys.executable, "-c", _DRAWING], capture_output=True, text=True, timeout=60, check=True, cwd=tmp_path
     )

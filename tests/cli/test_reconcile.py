@@ -15,7 +15,7 @@ MAPPING = "columns: {amount: amount, entity: resource, product_type: line type, 
 
 
 def files_of(demo: Demo) -> tuple[Path, Path]:
-    """The bill of a day as a file of costs, and its mapping."""
+    """Write the bill of a day as a file, and its mapping."""
     bill = read_day(known_facts(demo.file.parent / "acme.facts"), BILLING_TABLE, DAY).to_pylist()
     costs, mapping = demo.file.with_name("costs.csv"), demo.file.with_name("mapping.yaml")
     lines = [f"{DAY},{row['resource_id']},{row['product_type']},{row['total_cost']:f}" for row in bill]
@@ -25,7 +25,7 @@ def files_of(demo: Demo) -> tuple[Path, Path]:
 
 
 def test_the_same_and_different(chargeback: Run, calculated: Demo) -> None:
-    """0 for the same costs; 1 for others, with what differs, the largest first."""
+    """The exit code is 0 for equal costs, and 1 for others, with the differences, largest first."""
     costs, mapping = files_of(calculated)
     words = ["reconcile", "--config", str(calculated.file), "acme", str(costs), "--mapping", str(mapping)]
     said = chargeback(*words)
@@ -44,7 +44,7 @@ def test_the_same_and_different(chargeback: Run, calculated: Demo) -> None:
 
 
 def test_mistakes(chargeback: Run, calculated: Demo) -> None:
-    """2, with the line and the column of the file, or the key of the mapping."""
+    """The exit code is 2; the message has line and column, or the key of the mapping."""
     costs, mapping = files_of(calculated)
     words = ["reconcile", "--config", str(calculated.file), "acme", str(costs), "-m", str(mapping)]
     costs.write_text("day,resource,line type,amount\n31.12.2026,a,b,1e\n", encoding="utf-8")
@@ -60,7 +60,7 @@ def test_mistakes(chargeback: Run, calculated: Demo) -> None:
 
 
 def test_nothing_is_gathered(chargeback: Run, demo: Demo) -> None:
-    """A tenant that was never run says so; nothing is created."""
+    """For a tenant without data, the output says so and nothing is created."""
     costs, mapping = demo.file.with_name("costs.csv"), demo.file.with_name("mapping.yaml")
     costs.write_text("amount\n1\n", encoding="utf-8")
     mapping.write_text("columns: {amount: amount}\n", encoding="utf-8")

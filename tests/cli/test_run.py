@@ -13,12 +13,12 @@ from tests.cli.conftest import COMMAND, TODAY, Demo, Run, environment
 
 
 def counts(line: str) -> list[str]:
-    """Outcome, gathered, due and calculated days of a line of the report."""
+    """Return outcome, gathered, due and calculated days from a line of the report."""
     return line.split()[1:5]
 
 
 def report(stdout: str) -> list[str]:
-    """The line of the report about ``acme``, in words."""
+    """Return the values of the report's line about ``acme``."""
     return counts(next(line for line in stdout.splitlines() if line.startswith(" acme")))
 
 
@@ -33,14 +33,14 @@ def test_a_first_run_and_a_second(chargeback: Run, demo: Demo) -> None:
 
 @pytest.mark.extensive
 def test_recalculating_one_day(chargeback: Run, calculated: Demo) -> None:
-    """--from, --through and --recalculate calculate just those days again."""
+    """--from, --through and --recalculate calculate only these days again."""
     day = (TODAY - timedelta(days=7)).isoformat()
     again = chargeback("run", "--config", str(calculated.file), "--from", day, "--through", day, "--recalculate")
     assert (again.returncode, report(again.stdout)[2:]) == (0, ["1", "1"])
 
 
 def test_a_range_backwards(chargeback: Run, demo: Demo) -> None:
-    """--from after --to, the first name of --through, is a usage error."""
+    """--from after --to, the former name of --through, is a usage error."""
     said = chargeback("run", "--config", str(demo.file), "--from", "2026-02-02", "--to", "2026-02-01")
     assert said.returncode == 2
     assert "--from is after --through" in said.stderr
@@ -54,7 +54,7 @@ def test_accepting_less_is_part_of_a_recalculation(chargeback: Run, demo: Demo) 
 
 
 def test_a_run_that_fails(chargeback: Run, demo: Demo) -> None:
-    """A refused key fails the run: exit 1, the reason in a line, no traceback."""
+    """If a key is refused, the exit code is 1, with the reason in a line and no traceback."""
     demo.server.faults.add("/", Fault(status=401, times=None))
     said = chargeback("run", "--config", str(demo.file), "--tenant", "acme")
     assert (said.returncode, report(said.stdout)[0]) == (1, "failed")
@@ -64,7 +64,7 @@ def test_a_run_that_fails(chargeback: Run, demo: Demo) -> None:
 
 @pytest.mark.usefixtures("process")
 def test_ctrl_c_ends_a_run(demo: Demo) -> None:
-    """SIGINT ends a run at the next safe place, soon, with exit code 130 and a report."""
+    """SIGINT ends a run soon, at the next safe point, with exit code 130 and a report."""
     demo.server.faults.add("/", Fault(delay=5, times=None))
     process = subprocess.Popen(
         [*COMMAND, "run", "--config", str(demo.file)],

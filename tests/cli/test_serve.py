@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("process")
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
-    """Starts ``chargeback serve`` with a configuration and some words."""
+    """Return a function that starts ``chargeback serve`` with a configuration and arguments."""
 
     def start(text: str, *words: str) -> subprocess.Popen[str]:
         (tmp_path / "c.yaml").write_text(text, encoding="utf-8")
@@ -41,7 +41,7 @@ def serve(tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
 
 
 def wait_for(process: subprocess.Popen[Any], url: str) -> httpx.Response:
-    """Return the first response of a service that is just starting."""
+    """Return the first response of a service that is starting."""
     until = time.monotonic() + 60
     while True:
         try:
@@ -54,7 +54,7 @@ def wait_for(process: subprocess.Popen[Any], url: str) -> httpx.Response:
 
 @pytest.mark.parametrize("mode", [pytest.param("api", marks=pytest.mark.drill), "both"])
 def test_serving_until_sigterm(serve: Callable[..., subprocess.Popen[str]], demo: Demo, mode: str) -> None:
-    """The API responds in modes api and both; SIGTERM ends the process with exit code 0 in reasonable time."""
+    """The API responds in modes api and both; SIGTERM ends the process in time with exit code 0."""
     port = free_port()
     text = demo.file.read_text().replace("port: 8080", f"port: {port}")
     process = serve(text, "--mode", mode)
@@ -71,7 +71,7 @@ def test_serving_until_sigterm(serve: Callable[..., subprocess.Popen[str]], demo
 
 
 def test_a_worker_without_a_port(serve: Callable[..., subprocess.Popen[str]], demo: Demo) -> None:
-    """In mode worker the pipeline runs without any HTTP, and SIGTERM ends it."""
+    """In mode worker, the pipeline runs without HTTP, and SIGTERM ends it."""
     process = serve(demo.file.read_text(), "--mode", "worker")
     said: list[str] = []
     try:
@@ -89,7 +89,7 @@ def test_a_worker_without_a_port(serve: Callable[..., subprocess.Popen[str]], de
 
 
 def test_a_worker_with_a_port(serve: Callable[..., subprocess.Popen[str]], demo: Demo) -> None:
-    """features.worker_port gives a worker its health check."""
+    """With features.worker_port, a worker serves `/health`."""
     port = free_port()
     process = serve(f"features: {{worker_port: {port}}}\n" + demo.file.read_text(), "--mode", "worker")
     try:
@@ -103,7 +103,7 @@ def test_a_worker_with_a_port(serve: Callable[..., subprocess.Popen[str]], demo:
 
 
 def test_a_port_that_is_taken(chargeback: Run, tmp_path: Path) -> None:
-    """A taken port is a clear line and exit code 1; no storage is touched."""
+    """A port in use is a one-line error with exit code 1; no storage is created."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         (tmp_path / "c.yaml").write_text(f"api: {{port: {taken.getsockname()[1]}}}\n{tenant()}")
         said = chargeback("serve", "--config", "c.yaml", "--mode", "api")
@@ -124,7 +124,7 @@ def test_a_port_that_is_taken(chargeback: Run, tmp_path: Path) -> None:
     ],
 )
 def test_storage_that_must_not_be_used(chargeback: Run, tmp_path: Path, mode: str, change: str, words: str) -> None:
-    """A schema ahead, a broken history and another tenant's storage are a clear error at start, in every mode."""
+    """In every mode, a newer schema, a broken history and storage of another tenant are an error at start."""
     (tmp_path / "c.yaml").write_text(f"api: {{port: {free_port()}}}\n{tenant()}")
     assert chargeback("db", "upgrade", "--config", "c.yaml").returncode == 0
     with raw_connection(f"sqlite:///{tmp_path / 'acme.db'}") as connection:
@@ -136,5 +136,5 @@ def test_storage_that_must_not_be_used(chargeback: Run, tmp_path: Path, mode: st
 
 
 def test_an_unknown_mode(chargeback: Run) -> None:
-    """A mode that there is not is a usage error."""
+    """An unknown mode is a usage error."""
     assert chargeback("serve", "--config", "c.yaml", "--mode", "all").returncode == 2

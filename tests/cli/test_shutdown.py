@@ -12,7 +12,7 @@ from chargeback.cli.shutdown import ShutdownHandler
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_stops_once(number: signal.Signals) -> None:
-    """The first signal stops, in a thread of its own; afterwards signals do what they did before."""
+    """The first signal calls the handler in a thread of its own, and the previous signal handlers are restored."""
     before = signal.getsignal(number)
     stopped: list[str] = []
     stopper = ShutdownHandler(lambda: stopped.append(threading.current_thread().name))
@@ -26,7 +26,7 @@ def test_a_signal_stops_once(number: signal.Signals) -> None:
 
 
 def test_the_end_without_a_signal() -> None:
-    """Work that ends by itself is stopped all the same, and the signals are given back."""
+    """The handler is called as well, and the signal handlers are restored."""
     before = signal.getsignal(signal.SIGTERM)
     stopped = threading.Event()
     stopper = ShutdownHandler(stopped.set)
@@ -37,7 +37,7 @@ def test_the_end_without_a_signal() -> None:
 
 
 def test_whoever_waits_for_the_end_may_finish_at_once() -> None:
-    """Waiting for a shutdown works as soon as another thread requests it."""
+    """A thread that waits for the shutdown may finish as soon as another thread requests it."""
     for _ in range(300):
         stopped = threading.Event()
         stopper = ShutdownHandler(stopped.set)

@@ -18,12 +18,12 @@ from tests.cli.conftest import TODAY, Demo, Run, Said, environment
 from tests.support.clock import words_within
 
 FIRST, LAST = TODAY - timedelta(days=7), TODAY - timedelta(days=6)
-#: The base fee of clusters is shared, also by identities that do not use them.
+#: The base fee of clusters is shared by active identities, whatever their usage.
 EVENLY = {"KAFKA_NUM_CKUS": {"portions": [{"share": "1", "try": ["even(active)", "unallocated"]}]}}
 
 
 WORKFLOW = Path(__file__).parents[2] / "examples" / "ci" / "policies.yaml"
-#: In place of GitHub: it keeps one comment in a file.
+#: Replaces GitHub's command line: it keeps one comment in a file.
 _GH = """#!/bin/bash
 case "$*" in
   *"--paginate"*) test -f posted && echo 7 ;;
@@ -37,7 +37,7 @@ true
 
 @pytest.fixture
 def simulate(chargeback: Run, calculated: Demo) -> Run:
-    """Simulate policies on the last two days that are calculated."""
+    """Simulate policies on two calculated days."""
 
     def run(policies: object, *words: str, **more: str) -> Said:
         file = calculated.file.parent / "new.yaml"
@@ -49,12 +49,12 @@ def simulate(chargeback: Run, calculated: Demo) -> Run:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Everything that is stored."""
+    """Return the contents of all stored files."""
     return {str(path): path.read_bytes() for path in (folder / "acme.facts").rglob("*") if path.is_file()}
 
 
 def test_who_would_pay_what(simulate: Run, calculated: Demo) -> None:
-    """Nothing is lost, nothing is stored, and what moves adds up."""
+    """Nothing is stored, differences sum to zero, and half of them is the moved amount."""
     before = files(calculated.file.parent)
     said = simulate(EVENLY, "--format", "json")
     assert said.returncode == MOVES, said.stderr
@@ -75,7 +75,7 @@ def test_who_would_pay_what(simulate: Run, calculated: Demo) -> None:
 
 
 def test_what_is_the_same_moves_nothing(simulate: Run) -> None:
-    """Exit 0; with --only-if-changed nothing is said either."""
+    """If nothing changes, the exit code is 0, and --only-if-changed prints nothing."""
     said = simulate({}, "--format", "json")
     assert (said.returncode, json.loads(said.stdout)["moved"]) == (0, "0.00"), said.stderr
     quiet = simulate({}, "--only-if-changed")
@@ -83,8 +83,8 @@ def test_what_is_the_same_moves_nothing(simulate: Run) -> None:
 
 
 def test_other_cost_categories(chargeback: Run, calculated: Demo, tmp_path: Path) -> None:
-    """What would move between their values, alone or with policies; nothing is written, and what is as it is stored is
-    not tried."""
+    """The output shows what would move between values of cost categories; unchanged categories are left out, and
+    nothing is stored."""
     place = ["--config", str(calculated.file), "--tenant", "acme"]
     days = ["--from", f"{FIRST}", "--to", f"{LAST}"]
     present, tried = tmp_path / "present.yaml", tmp_path / "next.yaml"
@@ -115,7 +115,7 @@ def test_other_cost_categories(chargeback: Run, calculated: Demo, tmp_path: Path
 
 
 def test_what_is_tried_has_to_be_given(chargeback: Run, calculated: Demo, tmp_path: Path) -> None:
-    """One of both; and a plan is about policies."""
+    """Policies or categories must be given; a plan needs policies."""
     asked = ["simulate", "--config", str(calculated.file), "--tenant", "acme", "--from", f"{FIRST}", "--to", f"{LAST}"]
     said = chargeback(*asked)
     assert (said.returncode, "--cost-categories" in said.stderr) == (2, True)
@@ -137,7 +137,7 @@ def test_limits(simulate: Run) -> None:
 
 
 def test_a_comment_for_a_pull_request(simulate: Run) -> None:
-    """It begins with what finds it again, and is a table."""
+    """The comment begins with a marker and has a table."""
     said = simulate({"allocation_policies": EVENLY}, "--format", "markdown", "--fail-if-moved", "0")
     lines = said.stdout.splitlines()
     assert lines[:2] == ["<!-- chargeback simulate -->", "### What this would move"]
@@ -146,7 +146,7 @@ def test_a_comment_for_a_pull_request(simulate: Run) -> None:
 
 
 def test_a_whole_configuration_is_tried(simulate: Run, calculated: Demo) -> None:
-    """As a pull request has it: the tenant's policies are taken from it."""
+    """A whole configuration is accepted; its policies are simulated."""
     whole = yaml.safe_load(calculated.file.read_text(encoding="utf-8"))
     whole["tenants"]["acme"]["plugin_settings"]["allocation_policies"] = EVENLY
     assert simulate(whole).returncode == MOVES
@@ -168,14 +168,14 @@ def test_a_whole_configuration_is_tried(simulate: Run, calculated: Demo) -> None
     ],
 )
 def test_what_cannot_be_simulated(simulate: Run, policies: object, words: list[str], said: str) -> None:
-    """The mistake and its place are said; exit 2."""
+    """The message says what is wrong and where; exit code 2."""
     found = simulate(policies, *words)
     assert (found.returncode, found.stdout) == (CONFIGURATION, "")
     assert said in " ".join(found.stderr.split())
 
 
 def test_days_that_nobody_knows(chargeback: Run, calculated: Demo, tmp_path: Path) -> None:
-    """Exit 1, with the reason."""
+    """Days without data exit with 1 and the reason."""
     (tmp_path / "new.yaml").write_text("{}", encoding="utf-8")
     words = ["--config", str(calculated.file), "--tenant", "acme", "--policies", str(tmp_path / "new.yaml")]
     said = chargeback("simulate", *words, "--from", "2020-01-01", "--to", "2020-01-02")
@@ -184,7 +184,7 @@ def test_days_that_nobody_knows(chargeback: Run, calculated: Demo, tmp_path: Pat
 
 
 def test_policies_with_dates_that_were_changed(chargeback: Run, calculated: Demo) -> None:
-    """``check``, ``run`` and ``serve`` refuse them, until the days are calculated again; then they are theirs."""
+    """``check``, ``run`` and ``serve`` refuse changed policies with dates until the days have been recalculated."""
 
     def begins(day: date) -> None:
         whole = yaml.safe_load(calculated.file.read_text(encoding="utf-8"))
@@ -208,8 +208,8 @@ def test_policies_with_dates_that_were_changed(chargeback: Run, calculated: Demo
 
 
 def test_a_plan_is_applied_or_refused(chargeback: Run, simulate: Run, calculated: Demo) -> None:
-    """A plan shares the base fee from a day on: the output shows who pays more, and the plan is applied. If a day
-    changes after the simulation, the plan is refused; after another simulation it is applied."""
+    """A plan can be applied once, with a reason; when a day changes after the simulation, it is refused until another
+    simulation."""
     place = ["--config", str(calculated.file), "--tenant", "acme"]
     plan = calculated.file.parent / "plan.json"
     until = ["--to", f"{TODAY}", "--plan", str(plan), "--format", "json"]
@@ -244,8 +244,8 @@ def test_a_plan_is_applied_or_refused(chargeback: Run, simulate: Run, calculated
 
 
 def test_the_workflow_keeps_one_comment_on_a_pull_request(calculated: Demo, process: None) -> None:
-    """Its steps, as they are: the first push makes the comment, the next one edits it, one that changes no policy says
-    nothing; and what moves too much fails."""
+    """The steps of the workflow create one comment, edit it on later pushes, print nothing if no policy changes, and
+    fail if too much moves."""
     folder = calculated.file.parent / "pull-request"
     folder.mkdir()
     (folder / "gh").write_text(_GH)

@@ -1,4 +1,4 @@
-"""SIGTERM at any moment of a start: the process ends."""
+"""SIGTERM ends the process at any moment of its start."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.processes import free_port
 
 pytestmark = pytest.mark.usefixtures("process")
 
-#: Seconds after which a process hangs: a busy machine makes ten seconds of stopping several times as long.
+#: Seconds after which a process counts as hanging; a busy machine makes a stop of ten seconds several times as long.
 LIMIT = 90
 
 
@@ -36,7 +36,7 @@ STARTS = {"both": _service("both"), "api": _service("api"), "worker": _service("
 
 
 def seconds_to_end(words: list[str], folder: Path, delay: float) -> float:
-    """Return the seconds that a process takes to end when it gets a signal some time after its start."""
+    """Return the seconds that a process takes to end after a signal, sent some time after its start."""
     process = subprocess.Popen(
         [*COMMAND, *words], env=environment(), cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -52,12 +52,12 @@ def seconds_to_end(words: list[str], folder: Path, delay: float) -> float:
 
 
 def moments(count: int, seconds: float) -> list[float]:
-    """Return a number of moments, spread evenly."""
+    """Return a number of evenly spread moments."""
     return [seconds * (number + 1) / count for number in range(count)]
 
 
 def test_told_to_end_while_starting(tmp_path: Path, demo: Demo) -> None:
-    """A process ends in time at moments from before the first import to after the first response."""
+    """The process ends in time, at moments from before the first import to after the first response."""
     for number, delay in enumerate(moments(4, 3)):
         folder = tmp_path / f"{number}"
         folder.mkdir()
@@ -68,7 +68,7 @@ def test_told_to_end_while_starting(tmp_path: Path, demo: Demo) -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("start", STARTS)
 def test_told_to_end_at_forty_moments(tmp_path: Path, demo: Demo, start: str) -> None:
-    """The same at forty moments."""
+    """The process ends in time, at forty moments."""
     for number, delay in enumerate(moments(40, 8)):
         folder = tmp_path / f"{number}"
         folder.mkdir()

@@ -19,13 +19,13 @@ PERIOD = f"{TODAY:%Y-%m}"
 
 
 def words_for(demo: Demo, folder: Path, *more: str) -> list[str]:
-    """The command for the month of today."""
+    """Return the arguments for the month of today."""
     given = ["--config", str(demo.file), "--tenant", "acme", "--period", PERIOD, "--to", str(folder)]
     return ["statements", *given, *more]
 
 
 def test_one_file_with_all(chargeback: Run, calculated: Demo, tmp_path: Path) -> None:
-    """The same files, in a ZIP file."""
+    """A ZIP file has the same files as a folder."""
     for to in ("all.zip", "folder"):
         said = chargeback(*words_for(calculated, tmp_path / to, "--by", "tag:team", "--format", "json,csv"))
         assert (said.returncode, f"see {tmp_path / to}" in said.stdout) == (0, True), said.stdout + said.stderr
@@ -38,8 +38,8 @@ def test_one_file_with_all(chargeback: Run, calculated: Demo, tmp_path: Path) ->
 
 @pytest.mark.extensive
 def test_files_and_an_index(chargeback: Run, calculated: Demo, tmp_path: Path) -> None:
-    """A file for each statement and format, which are named in an index and add up to the bill; the same bytes again,
-    PDF files as well."""
+    """Each statement has a file in each format, listed in an index; they sum to the bill, and repeated files are the
+    same."""
     folders = [tmp_path / "one", tmp_path / "two"]
     for folder in folders:
         said = chargeback(*words_for(calculated, folder, "--by", "tag:team", "--format", "csv,html,json,pdf"))
@@ -64,7 +64,7 @@ def test_files_and_an_index(chargeback: Run, calculated: Demo, tmp_path: Path) -
 
 
 def test_mistakes(chargeback: Run, demo: Demo, tmp_path: Path) -> None:
-    """2 with the option that is wrong; 1 where nothing is gathered. Nothing is written."""
+    """The exit code is 2 for a wrong option, which is named, and 1 without data; nothing is written."""
     folder = tmp_path / "none"
     for wrong, told in (
         ((), "--category / --by"),
@@ -81,7 +81,8 @@ def test_mistakes(chargeback: Run, demo: Demo, tmp_path: Path) -> None:
 
 
 def test_what_lies_between_statements_and_bill_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    """Corrections and adjustments have lines of their own, so that what is printed adds up; what is zero has none."""
+    """Corrections and adjustments are printed on their own lines, so that the lines add up; amounts of zero are left
+    out."""
     none, some, all_together = (
         StatedAmount(amount=Decimal(amount), rounded=Decimal(amount)) for amount in ("0", "1.25", "14.50")
     )

@@ -28,7 +28,7 @@ def file(chargeback: Run, tmp_path: Path) -> Path:
 
 
 def token_of(said: Said) -> str:
-    """The token that was printed; standard output has nothing else."""
+    """Return the printed token; standard output must have nothing else."""
     assert said.returncode == 0, said.stderr
     assert re.fullmatch(r"cb_acme_[0-9a-f]{64}\n", said.stdout)
     return said.stdout.strip()
@@ -44,7 +44,7 @@ def stored(file: Path, token: str) -> AccessToken:
 
 
 def test_the_life_of_a_token(chargeback: Run, file: Path) -> None:
-    """It is shown once, listed without its secret, and revoked."""
+    """A token is shown once, listed without its secret, and revoked."""
     words = ("--allow", "read,export", "--scope", "category:cost_center=a, b", "--scope", "environment_id=env-1")
     said = chargeback("token", "create", "--tenant", "acme", "--name", "ci", *words)
     token = token_of(said)
@@ -67,7 +67,7 @@ def test_the_life_of_a_token(chargeback: Run, file: Path) -> None:
 
 
 def test_two_tokens_of_one_name(chargeback: Run, file: Path) -> None:
-    """The second one is refused, and the first one still holds."""
+    """A second token with the same name is refused, and the first one remains valid."""
     words = ("token", "create", "--tenant", "acme", "--name", "ci", "--allow", "read", "--expires", "never")
     token = token_of(chargeback(*words))
     said = chargeback(*words)
@@ -93,7 +93,7 @@ def test_two_tokens_of_one_name(chargeback: Run, file: Path) -> None:
     ],
 )
 def test_what_cannot_be_meant(chargeback: Run, tmp_path: Path, words: tuple[str, ...], complaint: str) -> None:
-    """One sentence says what to change, before any storage is looked at."""
+    """The message says what to change, before any storage is opened."""
     (tmp_path / "chargeback.yaml").write_text(tenant())
     said = chargeback("token", "create", "--tenant", "acme", *words)
     assert (said.returncode, said.stdout) == (2, "")

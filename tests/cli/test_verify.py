@@ -26,7 +26,7 @@ def test_days_that_sum_to_their_bill(chargeback: Run, calculated: Demo) -> None:
 
 
 def test_a_day_that_differs(chargeback: Run, calculated: Demo) -> None:
-    """A calculated day whose rows are gone is an error, and the exit code is 1."""
+    """If rows of a calculated day are missing, it is an error, and the exit code is 1."""
     day = TODAY - timedelta(days=6)
     tables = known_facts(calculated.file.parent / "acme.facts")
     replace_day(tables, CHARGEBACKS_TABLE, day, CHARGEBACKS.empty_table())
@@ -36,7 +36,7 @@ def test_a_day_that_differs(chargeback: Run, calculated: Demo) -> None:
 
 
 def test_a_day_with_a_lost_file(chargeback: Run, calculated: Demo) -> None:
-    """The file is named, the days around it are compared, and the exit code is 1."""
+    """A missing file is named, the other days are compared, and the exit code is 1."""
     day = TODAY - timedelta(days=6)
     Path(file_of(known_facts(calculated.file.parent / "acme.facts"), CHARGEBACKS_TABLE, day).path).unlink()
     said = chargeback("verify", "--config", str(calculated.file))
@@ -46,8 +46,8 @@ def test_a_day_with_a_lost_file(chargeback: Run, calculated: Demo) -> None:
 
 
 def test_every_file(chargeback: Run, calculated: Demo) -> None:
-    """With ``--files`` each file is what was written, and named; one that is lost, or that nothing names, is an
-    error."""
+    """``--files`` checks that each file is referenced and unchanged; missing files and old files without a reference
+    are errors."""
     said = chargeback("verify", "--files", "--config", str(calculated.file))
     assert said.returncode == 0, said.stderr
     assert "tenant acme: every file is named, and what was written" in said.stdout
@@ -66,7 +66,7 @@ def test_every_file(chargeback: Run, calculated: Demo) -> None:
 
 
 def test_topics_beside_their_clusters(chargeback: Run, calculated: Demo) -> None:
-    """Every attributed day is listed; topic rows that are gone are an error, and the exit code is 1."""
+    """Every attributed day is listed; if topic rows are missing, it is an error with exit code 1."""
     said = chargeback("verify", "--config", str(calculated.file))
     assert sum(" attributed  " in line and line.startswith(" 20") for line in said.stdout.splitlines()) == DAYS - 5
     assert "the topics of every attributed day sum to their lines exactly" in said.stdout
@@ -79,7 +79,7 @@ def test_topics_beside_their_clusters(chargeback: Run, calculated: Demo) -> None
 
 
 def test_nothing_to_verify(chargeback: Run, demo: Demo) -> None:
-    """A tenant that was never run says so in one line; nothing is created."""
+    """For a tenant without data, the output says so in one line and nothing is created."""
     said = chargeback("verify", "--config", str(demo.file))
     assert (said.returncode, said.stdout) == (
         0,

@@ -1,4 +1,4 @@
-"""A configuration file to write, and the problems or the configuration that come out of it."""
+"""Load a configuration file from text, and return the configuration or its problems."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from chargeback.errors import ConfigurationError
 Load = Callable[[str], Configuration]
 Problems = Callable[[str], list[str]]
 
-#: The rest of a valid tenant.
+#: The required settings of a valid tenant.
 CLOUD = 'ccloud_api: {key: KEY, secret: "top-secret-1"}'
 
 
 @pytest.fixture
 def load(tmp_path: Path) -> Load:
-    """Reads a configuration from text, written to ``chargeback.yaml`` in the test's folder."""
+    """Return a function that loads a configuration from text."""
 
     def read(text: str) -> Configuration:
         file = tmp_path / "chargeback.yaml"
@@ -32,7 +32,7 @@ def load(tmp_path: Path) -> Load:
 
 @pytest.fixture
 def problems(load: Load) -> Problems:
-    """Return the problems of a configuration, as a user reads them."""
+    """Return a function that returns the problems of a text, as users see them."""
 
     def read(text: str) -> list[str]:
         with pytest.raises(ConfigurationError) as caught:
@@ -43,7 +43,7 @@ def problems(load: Load) -> Problems:
 
 
 def tenant(**keys: str) -> str:
-    """A valid file with one tenant, ``acme``, on one line of flow style; ``keys`` replace or add keys of the tenant."""
+    """Return a valid file with one tenant, ``acme``; ``keys`` replace or add keys of the tenant."""
     given = {
         "ecosystem": "confluent_cloud",
         "tenant_id": "acme",

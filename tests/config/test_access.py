@@ -16,7 +16,7 @@ JWT = "issuer: https://idp.example.com, audience: costs"
 
 
 def access(text: str, rest: str | None = None) -> str:
-    """A valid file but for what is under ``access``."""
+    """Return a valid file with this text under ``access``."""
     return f"access: {text}\n{rest or tenant()}"
 
 
@@ -28,7 +28,7 @@ def test_the_default_is_this_machine_only(load: Load) -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.7", "costs.internal"])
 def test_serving_everybody_is_not_an_accident(load: Load, problems: Problems, host: str) -> None:
-    """On other addresses, callers are identified, or the configuration says that this is not wanted."""
+    """On other addresses, either callers must be identified or anonymous access must be allowed explicitly."""
     listening = f'api: {{host: "{host}"}}\n{tenant()}'
     (problem,) = problems(listening)
     assert problem.startswith("api.host: other machines could reach the service here")
@@ -40,13 +40,13 @@ def test_serving_everybody_is_not_an_accident(load: Load, problems: Problems, ho
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.9", "localhost", "::1"])
 def test_the_loopback_is_this_machine(load: Load, host: str) -> None:
-    """Under each of its names."""
+    """All names of the loopback are accepted."""
     load(f'api: {{host: "{host}"}}\n{tenant()}')
 
 
 def test_the_whole_example(load: Load) -> None:
-    """The roles have the rights, expressions, tenants and scopes of the file; names in a scope are not looked up in
-    the environment."""
+    """Roles have the rights, expressions, tenants and scopes of the file; ``${name}`` in a scope is not an environment
+    variable."""
     configuration = load(
         access(
             """
@@ -135,19 +135,19 @@ def test_the_whole_example(load: Load) -> None:
     ],
 )
 def test_what_cannot_be_meant(problems: Problems, written: str, problem: str) -> None:
-    """One sentence says where it is and what to change."""
+    """The message says where the mistake is and what to change."""
     (found,) = problems(access(written))
     assert found.startswith(problem)
 
 
 def test_a_mistake_elsewhere_is_not_blamed_on_the_host(problems: Problems) -> None:
-    """While the keys under ``access`` cannot be read, nothing is said about what follows from them."""
+    """If ``access`` is invalid, no further problem is reported about the host."""
     (found,) = problems(access("{mode: prox}", f"api: {{host: 0.0.0.0}}\n{tenant()}"))
     assert found.startswith("access.mode")
 
 
 def test_the_secret_comes_from_the_environment(load: Load, problems: Problems, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everywhere but in scopes ``${NAME}`` is a variable, and no message shows its value."""
+    """Except in scopes, ``${NAME}`` is an environment variable, and no message shows its value."""
     monkeypatch.setenv("PROXY_SECRET", "s" * 40)
     configuration = load(access('{mode: proxy, proxy: {shared_secret: "${PROXY_SECRET}"}}'))
     assert configuration.secrets() >= {"s" * 40}
@@ -157,7 +157,7 @@ def test_the_secret_comes_from_the_environment(load: Load, problems: Problems, m
 
 
 def test_the_keys_lie_beside_the_configuration(load: Load, tmp_path: Path) -> None:
-    """A relative path starts at the folder of the file."""
+    """A relative path starts at the folder of the configuration file."""
     jwt = load(access(f"{{mode: jwt, jwt: {{{JWT}, jwks_file: keys.json}}}}")).access.jwt
     assert jwt is not None
     assert jwt.jwks_file == tmp_path / "keys.json"
@@ -177,18 +177,18 @@ def test_the_keys_lie_beside_the_configuration(load: Load, tmp_path: Path) -> No
     ],
 )
 def test_the_peers_that_are_trusted(peer: str, trusted: bool) -> None:
-    """Addresses in one of the networks, also as a socket for both protocols shows them."""
+    """Addresses in one of the networks are trusted, also as IPv4-mapped IPv6 addresses."""
     settings = ProxySettings.model_validate({"trusted": ["10.0.3.0/24", "fd00::/8"]})
     assert settings.trusts(peer) is trusted
 
 
 def test_with_a_secret_the_address_may_be_any() -> None:
-    """A proxy whose address changes is recognised by the secret alone."""
+    """If a secret is configured, the proxy may have any address."""
     assert ProxySettings.model_validate({"shared_secret": "x" * 16}).trusts("192.0.2.1")
 
 
 @pytest.mark.parametrize("trusted", [["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"], ["fc00::/7"]])
 def test_private_networks_can_be_trusted(trusted: list[str]) -> None:
-    """The widest networks that a proxy can be in are allowed, and with a secret all of them."""
+    """Private networks may be trusted as a whole, and with a secret all networks."""
     assert ProxySettings.model_validate({"trusted": trusted}).trusted
     assert ProxySettings.model_validate({"trusted": ["0.0.0.0/0"], "shared_secret": "0123456789abcdef"}).trusted

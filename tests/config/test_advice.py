@@ -17,12 +17,12 @@ def advice(load: Load, name: str) -> list[str]:
 
 @pytest.mark.parametrize("name", ["KAFKA_NUM_CKUS", "CONNECT_NUM_TASKS", '"KAFKA_*"', '"*"'])
 def test_known_product_types(load: Load, name: str) -> None:
-    """Nothing is said about a type that the ecosystem knows, or a pattern of such types."""
+    """There is no advice about known product types, or about patterns of them."""
     assert advice(load, name) == []
 
 
 def test_a_misspelt_product_type(load: Load) -> None:
-    """The one that was probably meant is named."""
+    """A similar product type is suggested."""
     assert advice(load, "KAFKA_STORAG") == [
         "tenant acme: plugin_settings.allocation_policies has a policy for KAFKA_STORAG, a product type that "
         "is unknown to confluent_cloud; did you mean KAFKA_STORAGE?"
@@ -30,7 +30,7 @@ def test_a_misspelt_product_type(load: Load) -> None:
 
 
 def test_a_new_product_type(load: Load) -> None:
-    """A type that resembles none is said to be unknown."""
+    """A type that is not similar to any is called unknown."""
     assert advice(load, "QUANTUM")[0].endswith("it applies only to bills with lines of this type")
 
 
@@ -50,5 +50,5 @@ def test_roles_without_effect(load: Load, access: str, said: str | None) -> None
 
 
 def test_no_policies(load: Load) -> None:
-    """Without policies of one's own there is nothing to say."""
+    """Without policies in the configuration there is no advice."""
     assert list(advice_about(load(tenant()))) == []

@@ -28,13 +28,13 @@ def _load(folder: Path, compute: str) -> ComputeSettings:
 
 
 def test_local_is_the_default(tmp_path: Path) -> None:
-    """Without the key, or without anything below it, the run calculates."""
+    """By default, the run itself calculates."""
     assert _load(tmp_path, "") == LOCAL
     assert _load(tmp_path, "type: local") == LOCAL
 
 
 def test_files_start_at_the_configuration(tmp_path: Path) -> None:
-    """Paths of certificates start at the configuration file unless they are absolute."""
+    """Relative paths of certificates start at the folder of the configuration file."""
     loaded = _load(tmp_path, f"type: dask, address: 'tls://scheduler:8786', {_FILES}")
     assert loaded.tls_key == tmp_path / "key.pem"
     assert _load(tmp_path, "type: dask, workers: 3").workers == 3

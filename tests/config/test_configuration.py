@@ -13,7 +13,7 @@ from tests.config.conftest import Load, tenant
 
 
 def test_secrets_are_known(load: Load) -> None:
-    """Every secret is known to the logs: in nested settings, in lists, and the database's own."""
+    """All secrets are collected for masking in logs: of nested settings, of lists, and of the database."""
     settings = (
         "{ccloud_api: {key: K, secret: s-cloud}, flink: [{region_id: r, key: K, secret: s-flink}], "
         "metrics: {url: 'http://m', auth_type: bearer, bearer_token: s-token}}"
@@ -25,7 +25,7 @@ def test_secrets_are_known(load: Load) -> None:
 
 
 def test_secrets_in_the_query_of_a_connection_string(load: Load) -> None:
-    """Passwords behind the question mark are as secret as one before the host."""
+    """Passwords in the query of a connection string are secrets as well."""
     url = "postgresql://me@db/x?password=q-p%2Bss&sslpassword=q-key&passfile=/etc/q-pgpass&sslmode=require"
     secrets = load(tenant(storage=f'{{connection_string: "{url}", facts_path: f}}')).secrets()
     assert {"q-p+ss", "q-key", "/etc/q-pgpass"} <= secrets
@@ -33,7 +33,7 @@ def test_secrets_in_the_query_of_a_connection_string(load: Load) -> None:
 
 
 def test_the_folder_of_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folder that processes share can be moved, and is made for its user alone."""
+    """The folder that processes share can be configured, and is created for its user alone."""
     monkeypatch.setenv("CHARGEBACK_STATE_DIR", str(tmp_path / "state"))
     folder = state_dir()
     assert folder == tmp_path / "state"
@@ -41,7 +41,8 @@ def test_the_folder_of_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_folder_is_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a chosen folder it is in the user's cache, for this user alone; a link and a file are passed by."""
+    """By default, the folder is in the user's cache and accessible to this user alone; a link or a file there is not
+    used."""
     monkeypatch.delenv("CHARGEBACK_STATE_DIR", raising=False)
     cache, runtime, temporary = (tmp_path / name for name in ("cache", "runtime", "tmp"))
     for folder in (runtime, temporary):
@@ -68,7 +69,7 @@ def test_the_folder_is_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can make folders of others")
 def test_a_folder_of_somebody_else_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder that another user has made under the expected name is passed by."""
+    """A folder that another user created under the expected name is not used."""
     monkeypatch.delenv("CHARGEBACK_STATE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)

@@ -1,4 +1,4 @@
-"""Contracts in the configuration: what is wrong is said."""
+"""Contracts in the configuration, and their mistakes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GOOD: dict[str, Any] = {
 
 
 def test_a_contract_is_read() -> None:
-    """With everything that is not said by its default."""
+    """Missing keys have their defaults."""
     (found,) = ContractSettings.model_validate(GOOD).committed
     assert (found.contract, found.kind, found.counts, found.rollover, len(found.intervals)) == (
         *("main", "spend", "billed", False),
@@ -37,13 +37,13 @@ def test_a_contract_is_read() -> None:
     ],
 )
 def test_a_commitment_that_cannot_be(commitment: dict[str, Any], said: str) -> None:
-    """Each mistake in words."""
+    """Each invalid commitment has its message."""
     with pytest.raises(ValidationError, match=said):
         ContractSettings.model_validate(GOOD | {"commitments": [GOOD["commitments"][0] | commitment]})
 
 
 def test_a_contract_that_cannot_be() -> None:
-    """It ends before it begins, or has two commitments of a name; nor can two contracts have one."""
+    """A contract must not end before it begins, and ids of commitments and contracts must be unique."""
     with pytest.raises(ValidationError, match="end_date should not be before start_date"):
         ContractSettings.model_validate(GOOD | {"end_date": "2025-12-31"})
     with pytest.raises(ValidationError, match="two commitments have the id all"):

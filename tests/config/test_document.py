@@ -1,4 +1,4 @@
-"""YAML without surprises."""
+"""Parsing of YAML without surprises."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from chargeback.errors import ConfigurationError
 
 
 def parsed(text: str) -> Document:
-    """A document, with some variables set."""
+    """Return a parsed document, with some variables set."""
     return parse_document(text, {"NAME": "value", "SYNTAX": "a: [b", "NUMBER": "5", "EMPTY": ""})
 
 
@@ -42,7 +42,7 @@ def parsed(text: str) -> Document:
     ],
 )
 def test_scalars(text: str, expected: object) -> None:
-    """Only what YAML 1.2 calls a number, a boolean or null is one; the environment gives texts."""
+    """Only what YAML 1.2 defines as a number, a boolean or null is one; environment variables are strings."""
     assert parsed(f"key: {text}").values == {"key": expected}
 
 
@@ -56,7 +56,7 @@ def test_a_key_that_stands_twice() -> None:
 
 
 def test_anchors_and_merges() -> None:
-    """Anchors and merge keys work; a key of the mapping itself overrides the merged one."""
+    """Anchors and merge keys work; a key of the mapping overrides a merged one."""
     document = parsed("base: &base {a: 1, b: 2}\nmine:\n  <<: *base\n  b: 3\n")
     assert document.values["mine"] == {"a": 1, "b": 3}
     assert document.problems == []
@@ -72,18 +72,18 @@ def test_anchors_and_merges() -> None:
     ],
 )
 def test_what_is_refused(text: str, words: str) -> None:
-    """Recursion, tags and keys that are no texts are problems, never executed or guessed at."""
+    """Recursion, tags and keys that are not strings are problems."""
     assert words in str(parsed(text).problems[0])
 
 
 def test_characters_that_yaml_does_not_allow() -> None:
-    """An error like any other mistake of syntax."""
+    """Invalid characters are syntax errors."""
     with pytest.raises(ConfigurationError, match="a character that is not allowed"):
         parsed("a: \x0e")
 
 
 def test_places() -> None:
-    """A spelt path and the place it means lead to each other."""
+    """Paths as text and as a sequence of keys can be converted into each other."""
     document = parsed("a: {b.c: [{d: 1}]}\n")
     key_path = ("a", "b.c", 0, "d")
     assert document.at(key_path) == 1
@@ -94,32 +94,32 @@ def test_places() -> None:
 
 
 def problem_of(text: str) -> str:
-    """The first thing wrong with a text that cannot be read at all."""
+    """Return the first problem of a text that cannot be parsed."""
     with pytest.raises(ConfigurationError) as caught:
         parsed(text)
     return str(caught.value.problems[0])
 
 
 def letters(count: int) -> str:
-    """Names of anchors."""
+    """Return names of anchors."""
     return "abcdefghijklmnopqrstuvwxyz"[:count]
 
 
 @pytest.mark.parametrize("text", ["a: " + "[" * 3000 + "]" * 3000, "".join(" " * n + "a:\n" for n in range(500))])
 def test_deep_nesting(text: str) -> None:
-    """More levels than any configuration has are refused with their place, before they take all the stack."""
+    """Nesting deeper than the limit is refused with its position, before it exhausts the stack."""
     assert "nested deeper than 50 levels" in problem_of(text)
 
 
 def test_values_without_end() -> None:
-    """A few lines of aliases that expand to a billion values are refused at once."""
+    """A few lines of aliases that expand to a billion values are refused immediately."""
     lines = ["a: &a [x, x, x, x, x, x, x, x, x]"]
     lines += [f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]" for before, name in pairwise(letters(10))]
     assert "expands to more than 50,000 values" in problem_of("\n".join(lines))
 
 
 def test_merges_without_end() -> None:
-    """Merging the same mapping again and again makes it no larger."""
+    """Merging the same mapping repeatedly does not make it larger."""
     lines = ["a: &a {x: 1, y: 2}"]
     lines += [f"{name}: &{name} {{<<: [{', '.join([f'*{before}'] * 9)}]}}" for before, name in pairwise(letters(20))]
     document = parsed("\n".join(lines))
@@ -128,7 +128,7 @@ def test_merges_without_end() -> None:
 
 
 def test_which_merge_wins() -> None:
-    """Of several merged mappings the first wins, and a key of one's own over all; a mapping may not merge a text."""
+    """The first merged mapping has priority over later ones, and own keys over all; only mappings can be merged."""
     document = parsed("a: &a {x: 1, y: 1}\nb: &b {x: 2, z: 2}\nc: {z: 3, <<: [*a, *b]}\n")
     assert document.values["c"] == {"x": 1, "y": 1, "z": 3}
     assert "<< requires a mapping" in str(parsed("a: {<<: text}").problems[0])
@@ -137,7 +137,7 @@ def test_which_merge_wins() -> None:
 
 @pytest.mark.parametrize("text", [r'a: "x\0y"', r'"a\0": x', r'a: "\ud800"', r'"\ud800": x'])
 def test_what_nothing_can_store(text: str) -> None:
-    """NUL and half a character of UTF-16 are refused, in values as in keys, and are not in what is read on."""
+    """NUL and unpaired surrogates are refused, in values and in keys, and removed from the parsed document."""
     document = parsed(text)
     assert "must be UTF-8 text without the character NUL" in str(document.problems[0])
     for text_read in (*document.values, *document.values.values()):
@@ -146,5 +146,5 @@ def test_what_nothing_can_store(text: str) -> None:
 
 
 def test_a_number_that_is_too_long() -> None:
-    """A number of thousands of digits is refused instead of converted."""
+    """A number of thousands of digits is refused before it is converted."""
     assert "at most 400 digits" in str(parsed("a: " + "9" * 5000).problems[0])

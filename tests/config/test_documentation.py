@@ -23,7 +23,7 @@ _ROW = re.compile(r"^\| `([^`]+)` \| (required|none|`[^`]+`) \|", re.MULTILINE)
 
 
 def keys() -> dict[str, FieldInfo]:
-    """Return every key; a key that only holds others is left out unless it is optional."""
+    """Return every key; keys that only hold other keys are left out unless they are optional."""
     found = dict(walk(FileSettings))
     found |= dict(walk(ConfluentCloudSettings, "plugin_settings."))
     found |= dict(walk(TopicSettings, "plugin_settings.topic_attribution."))
@@ -31,12 +31,12 @@ def keys() -> dict[str, FieldInfo]:
 
 
 def documented() -> dict[str, str]:
-    """Every key of the page with its default."""
+    """Return every key of the page with its default."""
     return dict(_ROW.findall((DOCS / "configuration.md").read_text(encoding="utf-8")))
 
 
 def default(info: FieldInfo) -> str:
-    """A default as the page writes it."""
+    """Return a default as the page writes it."""
     if info.is_required():
         return "required"
     value: Any = info.get_default(call_default_factory=True)
@@ -48,7 +48,7 @@ def default(info: FieldInfo) -> str:
 
 
 def holds_others(info: FieldInfo) -> bool:
-    """Return whether the key is a mapping of other keys that are documented themselves."""
+    """Return whether the key holds other keys that are documented themselves."""
     value = None if info.is_required() else info.get_default(call_default_factory=True)
     return isinstance(value, BaseModel) or (info.is_required() and bool(models_in(info.annotation)))
 
@@ -56,13 +56,13 @@ def holds_others(info: FieldInfo) -> bool:
 def test_every_key_is_documented() -> None:
     """No key is missing on the page."""
     expected = {path for path, info in keys().items() if not holds_others(info)} - {
-        "plugin_settings.topic_attribution"  # kept as written; its own keys are listed
+        "plugin_settings.topic_attribution"  # kept as it is written; its own keys are listed
     }
     assert expected - documented().keys() == set()
 
 
 def test_every_documented_key_exists() -> None:
-    """The page names no key that the code does not know."""
+    """The page has no key that does not exist."""
     assert documented().keys() - keys().keys() == set()
 
 
@@ -83,7 +83,7 @@ def test_examples_are_valid(file: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize("file", ["src/chargeback/config/template.yaml", "examples/confluent-cloud.yaml"])
 def test_the_configuration_asks_for_the_documented_role(file: str) -> None:
-    """The comment above the key names the role that the documentation gives the service account, and no other."""
+    """The comment above the key names exactly the role that the documentation requires for the service account."""
     page = (DOCS / "confluent-cloud.md").read_text(encoding="utf-8")
     (documented_role,) = re.findall(r"give it the role \*\*`(\w+)`\*\*", page)
     configuration = (DOCS.parent / file).read_text(encoding="utf-8")

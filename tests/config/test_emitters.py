@@ -17,12 +17,12 @@ CSV = "{type: csv, name: finance, params: {output_dir: out}}"
 
 
 def configured(*emitters: str, more: str = "") -> str:
-    """A file whose tenant has these emitters."""
+    """Return a file whose tenant has these emitters."""
     return tenant(plugin_settings=f"{{{CLOUD}, emitters: [{', '.join(emitters)}]{more}}}")
 
 
 def test_an_emitter_with_its_defaults(load: Load, tmp_path: Path) -> None:
-    """Daily, without a limit of days; its paths start at the folder of the file."""
+    """An emitter is daily and has no limit of days; its paths start at the folder of the file."""
     (emitter,) = load(configured(CSV)).tenants["acme"].emitters
     assert (emitter.name, emitter.settings.aggregation, emitter.settings.lookback_days) == ("finance", "daily", None)
     assert emitter.params == CsvParams(output_dir=tmp_path / "out")
@@ -30,12 +30,12 @@ def test_an_emitter_with_its_defaults(load: Load, tmp_path: Path) -> None:
 
 
 def test_a_tenant_needs_none(load: Load) -> None:
-    """Without the key there are no emitters."""
+    """Without the key, there are no emitters."""
     assert load(tenant()).tenants["acme"].emitters == ()
 
 
 def test_emitters_travel_to_other_processes(load: Load) -> None:
-    """A pickled tenant has the same emitters on arrival."""
+    """A tenant that was pickled and loaded again has the same emitters."""
     acme = load(configured(CSV)).tenants["acme"]
     assert pickle.loads(pickle.dumps(acme)).emitters == acme.emitters
 
@@ -86,7 +86,7 @@ def test_all_mistakes_at_once(problems: Problems) -> None:
 
 
 def test_hourly_where_rows_are_hourly(load: Load) -> None:
-    """Aggregation is checked against how fine the rows are."""
+    """Hourly aggregation is accepted if the rows are hourly."""
     text = configured(
         "{type: csv, name: x, aggregation: hourly, params: {output_dir: o}}", more=", chargeback_granularity: hourly"
     )
@@ -102,14 +102,14 @@ def test_hourly_where_rows_are_hourly(load: Load) -> None:
     ],
 )
 def test_emitters_that_would_overwrite_each_other(problems: Problems, emitters: list[str], problem: str) -> None:
-    """Two of one name, or two that write to the same files or the same series."""
+    """Two emitters must not have the same name, or write to the same files or series."""
     (found,) = problems(configured(*emitters))
     assert found.startswith(f"{AT}[1]")
     assert problem in found
 
 
 def test_emitters_of_two_tenants_that_would_overwrite_each_other(problems: Problems) -> None:
-    """Files of tenants with one tenant_id and one folder differ by the template only."""
+    """Emitters of two tenants with one tenant_id must not write the same files to one folder."""
     acme = configured(CSV)
     other = acme.replace("acme:", "beta:", 1).replace("acme.db", "beta.db").partition("tenants:\n")[2]
     (found,) = problems(acme + other)
@@ -117,7 +117,7 @@ def test_emitters_of_two_tenants_that_would_overwrite_each_other(problems: Probl
 
 
 def test_secrets_of_emitters_are_hidden_from_the_logs(load: Load, tmp_path: Path) -> None:
-    """A plugin's secret parameters are among the configuration's secrets, and show in no representation."""
+    """Secret parameters of a plugin are registered for masking, and no repr shows them."""
     with installed(tmp_path):
         configuration = load(configured("{type: tiny, name: x, params: {file: f, token: very-secret-7}}"))
         assert "very-secret-7" in configuration.secrets()
@@ -130,14 +130,14 @@ def test_secrets_of_emitters_are_hidden_from_the_logs(load: Load, tmp_path: Path
 
 
 def test_a_plugin_is_configured_like_any_other(problems: Problems, tmp_path: Path) -> None:
-    """Its own parameters are checked with their path."""
+    """The parameters of a plugin are checked, and mistakes have their path."""
     with installed(tmp_path):
         (found,) = problems(configured("{type: tiny, name: x, params: {file: f, color: red}}"))
     assert found.startswith(f"{AT}[0].params.color: unknown key; did you mean colour?")
 
 
 def test_a_broken_plugin_is_an_error_only_where_it_is_wanted(load: Load, problems: Problems, tmp_path: Path) -> None:
-    """The error has the reason."""
+    """A broken plugin is an error, with its reason, only if it is used."""
     with installed(tmp_path, "import no_such_module_anywhere", "broken"):
         assert load(configured(CSV)).tenants
         (found,) = problems(configured("{type: broken, name: x}"))

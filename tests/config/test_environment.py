@@ -1,4 +1,4 @@
-"""References to the environment."""
+"""References to environment variables."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from chargeback.errors import ConfigurationError
     ],
 )
 def test_interpolation(text: str, expected: str) -> None:
-    """Variables, defaults and escapes are replaced once, and values are not looked into again."""
+    """Variables, defaults and escapes are replaced once; values are not interpolated again."""
     result = interpolate(text, {"A": "one", "EMPTY": "", "REF": "${A}"})
     assert (result.text, result.problems) == (expected, ())
 
 
 def test_a_missing_variable() -> None:
-    """A variable that is not set is a problem with its name, and leaves a placeholder."""
+    """An unset variable is a problem with its name, and leaves a placeholder."""
     result = interpolate("${NOPE}", {})
     assert result.problems == ("required environment variable NOPE is not set",)
     assert result.text == PLACEHOLDER
@@ -44,13 +44,13 @@ def test_a_missing_variable() -> None:
 
 @pytest.mark.parametrize("text", ["${", "${}", "${A", "${1A}", "${A-x}", "${A B}"])
 def test_broken_references(text: str) -> None:
-    """A broken reference is a problem, and is not kept as text."""
+    """An invalid reference is a problem, and is not kept as text."""
     assert len(interpolate(text, {"A": "1"}).problems) == 1
 
 
 @given(st.text())
 def test_escaped_text_comes_back(text: str) -> None:
-    """A text whose references are escaped is the same when it is read."""
+    """Text whose references are escaped is read back unchanged."""
     assert interpolate(text.replace("${", "$${"), {}).text == text
 
 
@@ -68,25 +68,25 @@ def test_escaped_text_comes_back(text: str) -> None:
     ],
 )
 def test_references_in_defaults(text: str, expected: str) -> None:
-    """A default may refer to other variables, and is looked into only where it is needed."""
+    """A default may refer to other variables, and is evaluated only if it is used."""
     result = interpolate(text, {"A": "one", "REF": "${A}"})
     assert (result.text, result.problems) == (expected, ())
 
 
 def test_a_missing_variable_in_a_default() -> None:
-    """It is the inner variable that is named; a default that nothing needs names none."""
+    """The problem names the inner variable; a default that is not used is not checked."""
     assert interpolate("${B:-${C}}", {}).problems == ("required environment variable C is not set",)
     assert interpolate("${A:-${C}}", {"A": "1", "C": "2"}).taken == (("A", "1"),)
 
 
 @pytest.mark.parametrize("text", ["${B:-${C}", "${B:-${1}}", "${B:-${C:-x}", "${B:-" * 5000])
 def test_broken_defaults(text: str) -> None:
-    """A default that does not end, or is nested without end, is a problem, and never becomes an unintended text."""
+    """An unterminated default, or one that is nested too deeply, is a problem and not taken as text."""
     assert interpolate(text, {"C": "x"}).problems
 
 
 def test_an_unreadable_env_file(tmp_path: Path) -> None:
-    """A `.env` that is no text is a mistake of the configuration."""
+    """A `.env` that is not text is a problem of the configuration."""
     (tmp_path / ".env").write_bytes(b"A=\xff\xfe\n")
     with pytest.raises(ConfigurationError, match=r"\.env is not UTF-8 text"):
         read_environment(tmp_path)

@@ -1,4 +1,4 @@
-"""Reading the whole file."""
+"""Loading the whole file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.config.conftest import CLOUD, Load, Problems, tenant
 
 
 def test_a_minimal_file_has_every_default(load: Load) -> None:
-    """A tenant with nothing but what is required gets the documented defaults."""
+    """A tenant with only the required settings gets the documented defaults."""
     configuration = load(tenant())
     acme = configuration.tenants["acme"]
     assert (configuration.api.host, configuration.api.port) == ("127.0.0.1", 8080)
@@ -31,14 +31,14 @@ def test_a_minimal_file_has_every_default(load: Load) -> None:
 
 
 def test_relative_paths_start_at_the_file(load: Load, tmp_path: Path) -> None:
-    """Paths of storage start at the configuration file, in any working directory."""
+    """Paths of storage start at the folder of the configuration file, in any working directory."""
     storage = load(tenant()).tenants["acme"].storage
     assert storage.database_file == tmp_path / "acme.db"
     assert storage.facts_path == tmp_path / "acme.facts"
 
 
 def test_every_mistake_is_named_at_once(problems: Problems, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Mistakes of different kinds, in different parts of the file, come in one report with their paths."""
+    """Mistakes of different kinds and sections are reported together, with their paths."""
     monkeypatch.delenv("CHARGEBACK_TEST_UNSET", raising=False)
     found = problems(
         """
@@ -78,7 +78,7 @@ def test_every_mistake_is_named_at_once(problems: Problems, monkeypatch: pytest.
 
 
 def test_a_problem_names_its_line(problems: Problems) -> None:
-    """A person finds the place without counting."""
+    """A problem has its line number."""
     assert problems(tenant(cutoff_days="31"))[0].endswith("(line 7)")
 
 
@@ -97,7 +97,7 @@ def test_a_problem_names_its_line(problems: Problems) -> None:
     ],
 )
 def test_a_file_that_cannot_be_read(problems: Problems, text: str, words: str) -> None:
-    """Broken syntax and structure are named by place, without quoting what the file says."""
+    """Problems of syntax and structure are reported with their position, without quoting the file."""
     found = "\n".join(problems(text))
     assert words in found
     assert "secret-word" not in found
@@ -105,20 +105,20 @@ def test_a_file_that_cannot_be_read(problems: Problems, text: str, words: str) -
 
 @pytest.mark.parametrize("name", ["nothing.yaml", "."])
 def test_a_file_that_is_not_there(tmp_path: Path, name: str) -> None:
-    """The messages for a missing file, a folder and a broken file differ."""
+    """A missing file and a folder have different messages."""
     with pytest.raises(ConfigurationError, match=r"does not exist|is a folder"):
         load_configuration(tmp_path / name)
 
 
 def test_a_file_in_another_encoding(tmp_path: Path) -> None:
-    """A file that is not UTF-8 says so."""
+    """A file that is not UTF-8 is a problem."""
     (tmp_path / "latin.yaml").write_bytes("tenants: ü".encode("latin-1"))
     with pytest.raises(ConfigurationError, match="not UTF-8"):
         load_configuration(tmp_path / "latin.yaml")
 
 
 def test_values_never_show(problems: Problems, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A secret under a wrong key appears in no message of any check."""
+    """A secret under a wrong key is not shown in any message."""
     monkeypatch.setenv("CHARGEBACK_TEST_SECRET", "hunter2-hunter2")
     secret = '"${CHARGEBACK_TEST_SECRET}"'
     found = "\n".join(
@@ -152,7 +152,7 @@ def test_values_never_show(problems: Problems, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_reprs_and_dumps_show_no_secret(load: Load) -> None:
-    """Printing or dumping a configuration, or any part of it, hides every secret."""
+    """The repr and the dump of a configuration, and of any part of it, hide every secret."""
     configuration = load(tenant(storage='{connection_string: "postgresql://me:pass-word@db/x", facts_path: f}'))
     acme = configuration.tenants["acme"]
     texts = f"{configuration!r} {acme} {acme.plugin_settings!r} {acme.settings.model_dump()} {acme.storage}"
@@ -162,13 +162,13 @@ def test_reprs_and_dumps_show_no_secret(load: Load) -> None:
 
 
 def test_exact_numbers_are_quoted(problems: Problems) -> None:
-    """A ratio written without quotes is refused, because it went through binary floating point."""
+    """A ratio without quotes is refused, because it would be read as a binary floating-point number."""
     text = tenant(plugin_settings=f"{{{CLOUD}, allocator_params: {{kafka_cku_usage_ratio: 0.7}}}}")
     assert "kafka_cku_usage_ratio: quote the number" in problems(text)[0]
 
 
 def test_dotenv_beside_the_file(load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`.env` next to the file gives variables; the environment has priority."""
+    """Variables are read from `.env` next to the file; the environment has priority."""
     (tmp_path / ".env").write_text("CB_ONE=from-file\nCB_TWO='a $b ${c}'\n", encoding="utf-8")
     monkeypatch.setenv("CB_ONE", "from-environment")
     monkeypatch.delenv("CB_TWO", raising=False)
@@ -179,7 +179,7 @@ def test_dotenv_beside_the_file(load: Load, tmp_path: Path, monkeypatch: pytest.
 
 
 def test_an_unset_variable_is_one_problem(problems: Problems) -> None:
-    """The consequences of a missing variable are not reported as further problems."""
+    """Missing variables cause no further problems."""
     text = tenant(
         plugin_settings='{ccloud_api: {key: K, secret: S}, metrics: {url: "${CB_NO_1}", auth_type: basic, '
         'username: "${CB_NO_2}", password: "${CB_NO_3}"}}',
@@ -191,7 +191,7 @@ def test_an_unset_variable_is_one_problem(problems: Problems) -> None:
 
 
 def test_invalid_topic_settings_do_not_stop_a_tenant(load: Load) -> None:
-    """A mistake under topic_attribution leaves the tenant running, with the reason."""
+    """A mistake under topic_attribution disables topics with a reason, but not the tenant."""
     acme = load(tenant(plugin_settings=f"{{{CLOUD}, topic_attribution: {{enabled: true}}}}")).tenants["acme"]
     assert acme.topic_status is TopicStatus.CONFIG_ERROR
     assert "metrics" in str(acme.topic_error)
@@ -226,7 +226,7 @@ ecosystem = Tiny()
 
 @pytest.fixture
 def plugins(tmp_path: Path) -> Path:
-    """A folder with an ecosystem, ``tiny``, and another that cannot be imported, ``broken``."""
+    """A folder with an ecosystem, ``tiny``, and one that cannot be imported, ``broken``."""
     folder = tmp_path / "plugins"
     folder.mkdir()
     (folder / "tiny.py").write_text(PLUGIN, encoding="utf-8")
@@ -236,7 +236,7 @@ def plugins(tmp_path: Path) -> Path:
 
 @pytest.mark.usefixtures("plugins")
 def test_a_dropped_plugin(load: Load, problems: Problems) -> None:
-    """An ecosystem from plugins_path works like any other, and its own settings are checked."""
+    """An ecosystem from plugins_path works like a built-in one, and its settings are checked."""
     tiny = "plugins_path: plugins\n" + tenant(ecosystem="tiny", plugin_settings="{colour: blue}")
     assert load(tiny).tenants["acme"].ecosystem.name == "tiny"
     assert problems(tiny.replace("colour", "color"))[-1].startswith(
@@ -274,14 +274,14 @@ def paths(plugins: Path) -> str:
 
 
 def found_paths(settings: Any) -> list[Path]:
-    """Return the paths after loading."""
+    """Return the paths of loaded settings."""
     return [settings.invoices, settings.plain, *settings.inner.folders, settings.standard]
 
 
 def test_paths_of_a_plugin_start_at_the_file(
     load: Load, paths: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """This holds for every type of path, at any depth, in any working directory, and in the process of a run."""
+    """This applies to every type of path, at any depth, in any working directory, and after pickling."""
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     expected = [tmp_path / "in", tmp_path.parent / "plain", tmp_path / "a", Path("/b"), tmp_path / "standard"]
@@ -291,14 +291,14 @@ def test_paths_of_a_plugin_start_at_the_file(
 
 
 def test_an_empty_path_is_a_mistake(problems: Problems, paths: str) -> None:
-    """It would be the folder of the file itself."""
+    """An empty path would be the folder of the file, and is refused."""
     assert problems(paths.replace("invoices: in", "invoices: ''"))[0].startswith(
         "tenants.acme.plugin_settings.invoices: should be a path"
     )
 
 
 def test_a_plugin_whose_settings_fail(problems: Problems, plugins: Path) -> None:
-    """What its own validators raise besides ValueError is a problem of the configuration, not a traceback."""
+    """If a plugin's validator raises an exception other than ValueError, it is a problem and not a traceback."""
     validator = "    @model_validator(mode='after')\n    def fail(self): return 1 / 0"
     own = PLUGIN.replace("    colour: str", f"    colour: str\n{validator}").replace('"tiny"', '"failing"')
     (plugins / "failing.py").write_text(f"from pydantic import model_validator\n{own}", encoding="utf-8")
@@ -310,7 +310,7 @@ def test_a_plugin_whose_settings_fail(problems: Problems, plugins: Path) -> None
 
 @pytest.mark.usefixtures("plugins")
 def test_topics_where_there_are_none(load: Load) -> None:
-    """Topic settings for an ecosystem without topics make a config_error; switched off they do no harm."""
+    """Enabled topic settings for an ecosystem without topics are a config_error; disabled ones are accepted."""
     text = "plugins_path: plugins\n" + tenant(
         ecosystem="tiny", plugin_settings="{colour: blue, topic_attribution: {enabled: true}}"
     )
@@ -325,7 +325,7 @@ def test_topics_where_there_are_none(load: Load) -> None:
 @pytest.mark.usefixtures("process")
 @pytest.mark.usefixtures("plugins")
 def test_a_plugin_travels(load: Load, tmp_path: Path) -> None:
-    """A tenant of a dropped plugin goes to a process that has never seen the plugin."""
+    """A pickled tenant of a plugin can be loaded in a process that has not imported the plugin."""
     acme = load("plugins_path: plugins\n" + tenant(ecosystem="tiny", plugin_settings="{colour: blue}")).tenants["acme"]
     (tmp_path / "sent").write_bytes(pickle.dumps(acme))
     code = "import pickle, sys; print(pickle.load(open(sys.argv[1], 'rb')).plugin_settings.colour)"
@@ -337,7 +337,7 @@ def test_a_plugin_travels(load: Load, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("process")
 def test_a_configuration_travels(load: Load, tmp_path: Path) -> None:
-    """A configuration goes to a new process and is the same there, secrets included."""
+    """A pickled configuration is the same in another process, including secrets."""
     configuration = load(tenant())
     assert pickle.loads(pickle.dumps(configuration)) == configuration
     (tmp_path / "sent").write_bytes(pickle.dumps(configuration))
@@ -352,7 +352,7 @@ def test_a_configuration_travels(load: Load, tmp_path: Path) -> None:
 
 
 def test_what_drives_costs_is_measured(load: Load, problems: Problems) -> None:
-    """A measure that no policy uses is a mistake, which names those that there are."""
+    """A measure that no policy uses is a problem, which lists the available ones."""
     drivers = "{drivers: {KAFKA: bytes_in}}"
     assert load(tenant(anomalies=drivers)).tenants["acme"].settings.anomalies.criteria.drivers == {"KAFKA": "bytes_in"}
     (problem,) = problems(tenant(anomalies="{drivers: {KAFKA: byts_in}}"))

@@ -8,7 +8,7 @@ from chargeback.config.settings import ApiSettings, FileSettings, StorageSetting
 
 
 def test_the_nearest_key() -> None:
-    """A key that is nearly right gets the right one; one that is not gets none."""
+    """For an unknown key, a similar one is suggested, if there is one."""
     assert unknown_key("prot", ApiSettings) == "unknown key; did you mean port?"
     assert unknown_key("colour", ApiSettings) == "unknown key"
     assert unknown_key("x", None) == "unknown key"
@@ -16,7 +16,8 @@ def test_the_nearest_key() -> None:
 
 
 def test_values_are_hidden() -> None:
-    """A variable is named instead of its value, here, above and below; a written value is not repeated."""
+    """A value is replaced by its variable, in messages about its key and those around it; written values are not
+    repeated."""
     document = parse_document("a: {b: '${S}', c: written}\n", {"S": "pass-word"})
     assert hide_values("'pass-word' is wrong", ("a", "b"), document) == "${S} is wrong"
     assert hide_values("pass-word is wrong", ("a",), document) == "${S} is wrong"
@@ -25,24 +26,24 @@ def test_values_are_hidden() -> None:
 
 
 def test_names_that_are_offered_stay_whole() -> None:
-    """A value that is part of a name in the message hides nothing of that name."""
+    """A value that is part of a suggested name does not hide that name."""
     document = parse_document("a: usag\nb: ${S}\nc: x-${S}-y\n", {"S": "owne"})
     assert hide_values("'usag' is no way; use usage(…)", ("a",), document) == "the value is no way; use usage(…)"
     assert hide_values("usag: there is usage", ("a",), document) == "the value: there is usage"
     assert hide_values("owne is not owner", ("b",), document) == "${S} is not owner"
-    # In a longer text it may be part of a secret that a message shows together with its surroundings.
+    # Inside a longer text, the value may be part of a secret, and is hidden.
     assert hide_values("x-owne-y, owney", ("c",), document) == "x-${S}-y, ${S}y"
 
 
 def test_every_key_has_a_path() -> None:
-    """Keys of nested models, and of models behind names of one's own, are walked."""
+    """Keys of nested models, and of mappings with free names, are found."""
     paths = [path for path, _ in walk(FileSettings)]
     assert "api.request_timeout_seconds" in paths
     assert "tenants.<name>.storage.connection_string" in paths
 
 
 def test_the_model_of_a_place() -> None:
-    """The model behind a place is found through free keys."""
+    """The model at a path is found, through mappings with free names."""
     assert model_at(FileSettings, ("tenants", "acme", "storage")) is StorageSettings
     assert model_at(FileSettings, ("tenants", "acme")) is TenantSettings
     assert model_at(TenantSettings, ("currency",)) is None

@@ -53,7 +53,7 @@ from tests.config.conftest import CLOUD, Load, Problems, tenant
     ],
 )
 def test_bounds_of_a_tenant(problems: Problems, key: str, value: str, words: str) -> None:
-    """A value outside its bounds is refused with the bound."""
+    """A value outside its bounds is refused, and the message has the bound."""
     assert words in "\n".join(problems(tenant(**{key: value})))
 
 
@@ -86,12 +86,12 @@ def test_bounds_of_a_tenant(problems: Problems, key: str, value: str, words: str
     ],
 )
 def test_bounds_of_sections(problems: Problems, section: str, words: str) -> None:
-    """The service's own sections have bounds too."""
+    """Sections of the service have bounds as well."""
     assert words in "\n".join(problems(f"{section}\n{tenant()}"))
 
 
 def test_numbers_from_the_environment(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Numbers and booleans may come from variables, and levels in small letters."""
+    """Numbers and booleans may come from variables, and log levels may be lower case."""
     monkeypatch.setenv("CB_PORT", "9000")
     monkeypatch.setenv("CB_CORS", "true")
     text = 'logging: {level: debug}\napi: {port: "${CB_PORT}", enable_cors: "${CB_CORS}"}\n' + tenant()
@@ -104,12 +104,12 @@ def test_numbers_from_the_environment(load: Load, monkeypatch: pytest.MonkeyPatc
     ("text", "size"), [("2GB", 2 * 10**9), ("512MiB", 512 * 2**20), ("1.5 gib", 3 * 2**29), ("100000KB", 10**8)]
 )
 def test_sizes_have_units(load: Load, text: str, size: int) -> None:
-    """A size is a number with a decimal or binary unit, in capital or small letters."""
+    """A size is a number with a decimal or binary unit, in upper or lower case."""
     assert load(f'api: {{query_memory: "{text}", query_threads: 3}}\n' + tenant()).api.query_memory == size
 
 
 def test_the_machine_decides_by_default(load: Load) -> None:
-    """Without limits of its own the query engine is bounded by the machine, not by the configuration."""
+    """By default, the query engine has no configured limits."""
     api = load(tenant()).api
     assert (api.query_memory, api.query_threads) == (None, None)
 
@@ -118,7 +118,7 @@ POLICY = "{portions: [{share: '1', try: [usag]}]}"
 
 
 def integers() -> dict[str, tuple[FieldInfo, object]]:
-    """Every key whose value is a whole number."""
+    """Return every key whose value is an integer."""
     models: list[tuple[type[BaseModel], str]] = [(FileSettings, "")]
     models += [(each.settings_model, f"{name}.") for name, each in load_ecosystems(None).ecosystems.items()]
     models += [(each.params_model, f"{name}.") for name, each in discover_emitters().types.items()]
@@ -131,7 +131,7 @@ def integers() -> dict[str, tuple[FieldInfo, object]]:
 
 @pytest.mark.parametrize("path", sorted(integers()))
 def test_every_integer_has_bounds(path: str) -> None:
-    """No number is so large that a calculation with it fails later."""
+    """Every integer has bounds, so that no calculation with it fails."""
     info, annotation = integers()[path]
     text = f"{info.metadata} {annotation}"
     assert re.search(r"\b(ge|gt)=", text), text
@@ -139,7 +139,7 @@ def test_every_integer_has_bounds(path: str) -> None:
 
 
 def test_there_are_integers() -> None:
-    """The test above looks at something."""
+    """The test above has keys to check."""
     assert {"features.refresh_interval", "confluent_cloud.min_refresh_gap_seconds"} <= integers().keys()
 
 
@@ -154,7 +154,7 @@ def test_there_are_integers() -> None:
     ],
 )
 def test_extreme_values(problems: Problems, text: str, words: str) -> None:
-    """An impossible value is one clear line."""
+    """An extreme value is a one-line problem."""
     assert words in problems(f"{text}\n{tenant()}")[0]
 
 
@@ -169,7 +169,7 @@ def test_extreme_values(problems: Problems, text: str, words: str) -> None:
     ],
 )
 def test_extreme_storage(problems: Problems, storage: str, words: str) -> None:
-    """Paths that no file system takes, and ports that no network has, are named by their key."""
+    """Invalid paths and ports are reported with their key."""
     assert words in problems(tenant(storage=storage))[0]
 
 
@@ -186,12 +186,12 @@ def test_extreme_storage(problems: Problems, storage: str, words: str) -> None:
     ],
 )
 def test_advice_about_typos(problems: Problems, keys: dict[str, str], said: str) -> None:
-    """The names that are offered are whole, also where the value is the beginning of one."""
+    """Suggested names are shown in full, even if they begin with the value."""
     assert said in "\n".join(problems(tenant(**keys)))
 
 
 def test_a_file_that_is_no_configuration() -> None:
-    """A device without end, or a name that no file has, is one clear line."""
+    """A file that is too large or has an invalid name is a one-line problem."""
     with pytest.raises(ConfigurationError, match="larger than 4 MiB"):
         load_configuration(Path("/dev/zero"))
     with pytest.raises(ConfigurationError, match="File name too long"):

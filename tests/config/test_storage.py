@@ -1,4 +1,4 @@
-"""Where data lies, and when two tenants share it."""
+"""Where data is stored, and when two tenants share it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.facts import line, new_facts, write_lines
 
 
 def at(folder: Path, url: str, facts: str | None = None) -> StorageLocation:
-    """The location that an address names, seen from a folder."""
+    """Return the location of an address, relative to a folder."""
     return locate(StorageSettings(connection_string=SecretStr(url), facts_path=facts), folder)
 
 
@@ -38,7 +38,7 @@ def at(folder: Path, url: str, facts: str | None = None) -> StorageLocation:
     ],
 )
 def test_one_sqlite_file_has_many_spellings(tmp_path: Path, url: str) -> None:
-    """Relative, absolute, with dots, through links, with the driver's name: it is one database."""
+    """Relative and absolute paths, paths with dots, links, and addresses with a driver name are one database."""
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "acme.db").touch()
     (tmp_path / "linked").symlink_to(tmp_path / "data")
@@ -64,7 +64,7 @@ def test_one_sqlite_file_has_many_spellings(tmp_path: Path, url: str) -> None:
     ],
 )
 def test_one_postgresql_database_has_many_spellings(tmp_path: Path, url: str) -> None:
-    """Driver names, the default port, the case of the host and credentials do not make another database."""
+    """The driver name, the default port, the case of the host and credentials do not make another database."""
     first = at(tmp_path, "postgresql://me:pw@db.example.com/acme", "one")
     same = at(tmp_path, url, "two")
     assert first.shares_database_with(same)
@@ -73,20 +73,20 @@ def test_one_postgresql_database_has_many_spellings(tmp_path: Path, url: str) ->
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "127.0.0.1", "[::1]", ""])
 def test_the_own_machine(tmp_path: Path, host: str) -> None:
-    """Every address of the own machine is the same host."""
+    """All addresses of this machine are the same host."""
     first = at(tmp_path, "postgresql://localhost/acme", "one")
     assert first.shares_database_with(at(tmp_path, f"postgresql://{host}/acme", "two"))
 
 
 @pytest.mark.parametrize("other", ["db/beta", "db:5433/acme", "db2/acme"])
 def test_other_postgresql_databases(tmp_path: Path, other: str) -> None:
-    """Another name, port or host is another database."""
+    """Another name, port or host makes another database."""
     first = at(tmp_path, "postgresql://db/acme", "one")
     assert not first.shares_database_with(at(tmp_path, f"postgresql://{other}", "two"))
 
 
 def test_credentials_survive_normalising(tmp_path: Path) -> None:
-    """A password with signs of its own reaches the driver as it was meant."""
+    """A password with special characters reaches the driver unchanged."""
     location = at(tmp_path, "postgresql://me:p%40ss%2Fw@db/acme?sslmode=require", "f")
     assert location.connection_string.get_secret_value() == "postgresql+psycopg://me:p%40ss%2Fw@db/acme?sslmode=require"
     assert "p%40ss" not in repr(location)
@@ -94,7 +94,7 @@ def test_credentials_survive_normalising(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("facts", ["acme.facts", "./x/../acme.facts/", "linked", "acme.facts/inside"])
 def test_shared_facts(tmp_path: Path, facts: str) -> None:
-    """The default folder of facts, another spelling of it, a link to it or a folder in it is shared."""
+    """The default folder of facts is shared by other spellings of it, by links to it and by folders in it."""
     (tmp_path / "acme.facts").mkdir()
     (tmp_path / "linked").symlink_to(tmp_path / "acme.facts")
     first = at(tmp_path, "sqlite:///acme.db")
@@ -123,7 +123,7 @@ def test_shared_facts(tmp_path: Path, facts: str) -> None:
     ],
 )
 def test_storage_that_cannot_be_used(tmp_path: Path, url: str, facts: str | None, key: str) -> None:
-    """Databases that forget, that we do not know or that name no place are refused, without showing the address."""
+    """In-memory, unknown and unnamed databases are refused, without showing the address."""
     with pytest.raises(StorageSettingError) as caught:
         at(tmp_path, url, facts)
     assert caught.value.key == key
@@ -132,7 +132,7 @@ def test_storage_that_cannot_be_used(tmp_path: Path, url: str, facts: str | None
 
 @pytest.mark.parametrize("name", ["a*b", "a?b", "[prod]", "a%20b", "currency=EUR", "a\\b", "a\tb"])
 def test_folders_that_readers_misread_are_refused(tmp_path: Path, name: str) -> None:
-    """A special character in the path of a table is named, wherever it comes from."""
+    """A special character in the path of a table is refused, wherever it is."""
     sign = next(each for each in name if each in "*?[%=\\\t")
     for folder, facts in ((tmp_path, f"{name}/facts"), (tmp_path / name, "facts")):
         with pytest.raises(StorageSettingError, match=re.escape(repr(sign))) as raised:
@@ -147,7 +147,7 @@ def test_folders_that_readers_misread_are_refused(tmp_path: Path, name: str) -> 
 
 @pytest.mark.parametrize("name", ["a b", "ä#&;{x}$~", "a..b", "x+y@z,'w'"])
 def test_other_folders_are_read_as_they_are_named(tmp_path: Path, name: str) -> None:
-    """Blanks, letters of any language and other signs make no difference, to the writer or to a reader."""
+    """Spaces, letters of any language and other characters can be used in paths, for writing and reading."""
     key_path = at(tmp_path / name, "sqlite:///acme.db")
     assert key_path.database_file == tmp_path / name / "acme.db"
     assert isinstance(key_path.facts_path, Path)
@@ -164,13 +164,13 @@ POSTGRESQL = "postgresql://me@db/acme"
 
 
 def in_object_store(url: str, connection_string: str = POSTGRESQL, **store: Any) -> StorageLocation:
-    """The location that a configuration names."""
+    """Return the location that a configuration names."""
     written = {"connection_string": connection_string, "facts_path": url, "object_store": store}
     return locate(StorageSettings.model_validate(written), Path("/etc"), CacheSettings(path=Path("/cache")))
 
 
 def objects(url: str, **store: Any) -> ObjectLocation:
-    """The place of the facts."""
+    """Return the location of the facts."""
     found = in_object_store(url, **store).facts_path
     assert isinstance(found, ObjectLocation)
     return found
@@ -178,13 +178,13 @@ def objects(url: str, **store: Any) -> ObjectLocation:
 
 @pytest.mark.parametrize("url", ["s3://bucket/a/b", "az://container/a", "gs://bucket/a", "s3://bucket"])
 def test_a_place_is_shown_as_it_is_written(url: str) -> None:
-    """Slashes at its end mean nothing; copies are where the features say."""
+    """Slashes at the end do not matter; the cache is where the features say."""
     assert str(objects(url)) == str(objects(f"{url}/")) == url
     assert objects(url).cache.path == Path("/cache")
 
 
 def test_secrets_are_masked() -> None:
-    """The secret appears in no text, and is registered for the masking of texts."""
+    """No repr contains the secret, and it is registered for masking."""
     location = in_object_store("s3://bucket/a", access_key_id="id", secret_access_key="s3cr3t-key")
     assert "s3cr3t-key" in location.secrets()
     assert "s3cr3t-key" not in repr(location)
@@ -204,7 +204,7 @@ def test_secrets_are_masked() -> None:
     ],
 )
 def test_what_cannot_be_used(url: str, connection_string: str, store: dict[str, Any], key: str) -> None:
-    """A mistake is named by its key, without the value."""
+    """A mistake is reported with its key, without the value."""
     with pytest.raises(StorageSettingError) as raised:
         in_object_store(url, connection_string, **store)
     assert raised.value.key == key
@@ -221,7 +221,7 @@ def test_what_cannot_be_used(url: str, connection_string: str, store: dict[str, 
     ],
 )
 def test_settings_that_contradict_each_other(store: dict[str, Any], message: str) -> None:
-    """Half a pair of credentials is refused, and so is an unencrypted address unless it is allowed explicitly."""
+    """Incomplete credentials are refused, and so is an unencrypted address unless it is allowed explicitly."""
     with pytest.raises(ValidationError, match=message):
         in_object_store("s3://bucket/a", **store)
 
@@ -240,13 +240,13 @@ def test_settings_that_contradict_each_other(store: dict[str, Any], message: str
     ],
 )
 def test_two_tenants_share_a_prefix(one: str, other: str, store: dict[str, Any], is_shared: bool) -> None:
-    """The same prefix of one bucket of one server, or one in the other."""
+    """Equal or nested prefixes of one bucket on one server are shared."""
     first, second = in_object_store(one), in_object_store(other, **store)
     assert first.shares_facts_with(second) is second.shares_facts_with(first) is is_shared
 
 
 def test_an_endpoint_has_several_spellings() -> None:
-    """Letter case and the usual port make no other server."""
+    """Letter case and the default port do not make another server."""
     first = in_object_store("s3://bucket/a", endpoint="https://s3.example.com")
     for endpoint in ("https://S3.Example.com:443", "https://s3.example.com/"):
         assert first.shares_facts_with(in_object_store("s3://bucket/a/b", endpoint=endpoint))
@@ -254,12 +254,12 @@ def test_an_endpoint_has_several_spellings() -> None:
 
 
 def test_a_place_is_sent_to_other_processes() -> None:
-    """Each run is a process of its own."""
+    """A location can be pickled for the process of a run."""
     location = in_object_store("s3://bucket/a", access_key_id="id", secret_access_key="s3cr3t-key")
     assert pickle.loads(pickle.dumps(location)) == location
 
 
 def test_trying_again_is_limited() -> None:
-    """A caller with less time retries for a shorter time, never for a longer one."""
+    """A caller with less time retries for a shorter time, never for longer."""
     place = objects("s3://bucket/a", retry_seconds=30)
     assert [place.tried_for(seconds).settings.retry_seconds for seconds in (None, 3.5, 0.1, 90)] == [30, 3, 1, 30]

@@ -6,7 +6,7 @@ from conformance.expected import AS_EXPORTED, WITH_CHARGE_CLASS, differences, un
 
 
 def test_a_rule_that_begins_or_ceases_to_fail_is_named() -> None:
-    """Both are differences; the same rules are none."""
+    """Rules that newly fail or newly pass are reported as differences; equal sets of rules have none."""
     found = AS_EXPORTED - {"InvoiceId-C-005-C"} | {"ListCost-C-001-M"}
     assert differences(found, AS_EXPORTED) == [
         "fails, and should not: ListCost-C-001-M",
@@ -16,7 +16,7 @@ def test_a_rule_that_begins_or_ceases_to_fail_is_named() -> None:
 
 
 def test_a_broken_column_must_be_found_by_a_rule_of_its_own() -> None:
-    """A rule that fails anyway, or that of another column, is not enough."""
+    """A rule that fails anyway, or a rule of another column, does not count as finding the broken column."""
     broken = {"ListCost": "0", "InvoiceId": "''"}
     found = AS_EXPORTED | {"ListCost-C-009-C", "ListUnitPrice-C-001-M"}
     assert unseen(found, AS_EXPORTED, broken) == ["no rule has found that InvoiceId is broken"]

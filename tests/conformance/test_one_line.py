@@ -1,4 +1,4 @@
-"""The official validator is changed in one line, or not at all."""
+"""The official validator is patched in exactly one line, or not at all."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SOURCE = f"def sql(ignore_keys):\n    return (\n        '['\n        {LINE}\n   
 
 
 def test_one_line_changes() -> None:
-    """The result is Python 3.11 that does the same; what is changed already stays."""
+    """The patched code is valid Python 3.11 with the same behaviour; code that is already patched stays the same."""
     result = adapted(SOURCE)
     assert [before for before in SOURCE.splitlines() if before not in result.splitlines()] == [f"        {LINE}"]
     names: dict[str, object] = {}
@@ -22,7 +22,7 @@ def test_one_line_changes() -> None:
 
 @pytest.mark.parametrize("source", [SOURCE * 2, "nothing of it\n", SOURCE + adapted(SOURCE)[:0] + LINE + "\n"])
 def test_anything_else_is_refused(source: str) -> None:
-    """A version that is not the one that was looked at is not changed."""
+    """Source that does not contain exactly one such line is rejected."""
     with pytest.raises(ValueError, match="exactly one line"):
         adapted(source)
     assert EQUAL not in source

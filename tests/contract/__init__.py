@@ -1,1 +1,1 @@
-"""The REST contract, row by row: a real service over a generated organisation, queried over real connections."""
+"""The REST contract: a real service for a generated organisation, tested over real connections."""

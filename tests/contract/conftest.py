@@ -15,8 +15,8 @@ from tests.contract.seeded import SEED, SEEDED
 
 @pytest.fixture(scope="session")
 def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    """Tenants: ``acme``, ``scratch`` (whose tags tests may change), ``plain`` (no topics), ``wrong`` (bad ones); all of
-    them with a cost category, a budget, and two notes: the examples of the documentation remove the first one."""
+    """Tenants ``acme``, ``scratch`` (whose tags tests may change), ``plain`` (no topics), ``wrong`` (invalid topics);
+    each has a cost category, a budget, and two notes, of which the documented examples remove the first."""
     with deployed(tmp_path_factory.mktemp("contract")) as deployment:
         for tenant in deployment.configuration.tenants:
             deployment.categorise(tenant, SEEDED, SEED)
@@ -28,30 +28,30 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]
 
 @pytest.fixture(scope="session")
 def client(deployment: Deployment) -> Iterator[Client]:
-    """A client of the whole service, in mode ``both``."""
+    """A client of the service in mode ``both``."""
     with Client(base_url=deployment.address, timeout=60) as client:
         yield client
 
 
 @pytest.fixture(scope="session")
 def everything(client: Client) -> Everything:
-    """All that tenant ``acme`` has, read once, page by page: what filters and sums are compared with."""
+    """All data of tenant ``acme``, read once, page by page: filters and sums are compared with it."""
     return Everything(client, "acme")
 
 
 @pytest.fixture
 def scratch(client: Client) -> Iterator[Client]:
-    """The same client; afterwards tenant ``scratch`` has no tags."""
+    """The same client; the tags of tenant ``scratch`` are removed after the test."""
     yield client
     tags = client.all_items("/api/v1/tenants/scratch/tags")
-    # A key may have several values, which go together.
+    # A key may have several values, which are removed together.
     for place in {(tag["entity_type"], tag["entity_id"], tag["tag_key"]) for tag in tags}:
         assert client.delete(client.tag_path("scratch", *place)).status_code == 204
 
 
 @pytest.fixture
 def own_folder(tmp_path: Path) -> Path:
-    """A folder for storage of a test's own."""
+    """A folder for storage of one test."""
     folder = tmp_path / "storage"
     folder.mkdir()
     return folder

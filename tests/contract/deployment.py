@@ -1,4 +1,4 @@
-"""A whole service over a generated organisation, as ``chargeback demo`` makes one, in this process.
+"""A whole service for a generated organisation, as ``chargeback demo`` makes it, in this process.
 
 Used by the tests of the contract and by the tool that writes ``docs/api.md``.
 """
@@ -46,8 +46,7 @@ CUTOFF_DAYS = 5
 
 @dataclass(frozen=True)
 class Deployment:
-    """A running service in mode ``both`` at ``address``, what it was made of, the day that it takes for
-    today, and its clock."""
+    """A running service in mode ``both`` at ``address``, with its configuration, engine, present day and clock."""
 
     address: str
     configuration: Configuration
@@ -57,8 +56,8 @@ class Deployment:
 
     @contextmanager
     def served(self, *, mode: str, authenticate: Authenticate | None = None, **api: Any) -> Iterator[str]:
-        """The address of the same tenants served once more, in another mode, for other callers, or with other settings
-        of ``api``."""
+        """Serve the same tenants again, in another mode, for other callers, or with other settings of ``api``; yield
+        the address."""
         other = replace(self.configuration, api=self.configuration.api.model_copy(update=api))
         app = create_app_from(other, mode, self.engine if mode == "both" else None, self.clock)
         if authenticate is not None:
@@ -68,7 +67,7 @@ class Deployment:
 
     @contextmanager
     def journals_by(self, tenant: str, profile: JournalProfile) -> Iterator[str]:
-        """The address of the same tenants served once more, with journals of one made in another way."""
+        """Serve the same tenants again, with another journal profile for one of them; yield the address."""
         app = create_app_from(self.configuration, "api", None, self.clock)
         services = app.state.services
         tenants = {**services.tenants, tenant: replace(services.tenants[tenant], journal=profile)}
@@ -77,7 +76,7 @@ class Deployment:
             yield address
 
     def know(self, tenant: str, ids: Iterable[str]) -> None:
-        """Give a tenant's inventory a resource and an identity of each of these ids."""
+        """Add a resource and an identity with each of these ids to a tenant's inventory."""
         names = list(ids)
         with closing(open_store(self.configuration.tenants[tenant])) as store, store.control.write() as connection:
             ensure_known(
@@ -114,10 +113,10 @@ def deployed(
     lookbacks: Mapping[str, int] = MappingProxyType({"scratch": CUTOFF_DAYS + 2}),
     clock: Clock | None = None,
 ) -> Iterator[Deployment]:
-    """The service, with everything of ``acme`` calculated, and of tenants in ``lookbacks`` as many days as these reach
-    beyond the cutoff; the others were never run.
+    """Yield the service. Everything of ``acme`` is calculated; tenants in ``lookbacks`` have as many days as their
+    lookback reaches beyond the cutoff; the others were never run.
 
-    Its control databases are of one ``kind``. Without another ``clock``, its clock does not leave ``today``.
+    Its control databases are of one ``kind``. Without another ``clock``, its clock stays on ``today``.
     """
     organisation = Organisation.generate(DemoSpec(today=today, size="small", days=DAYS))
     with DemoServer(organisation) as provider, Receiver() as receiver, ExitStack() as databases:
@@ -134,7 +133,7 @@ def deployed(
         try:
             for tenant in configuration.tenants.values():
                 open_migrated(tenant).close()
-            # What is billed but gone counts as deleted from the second look on.
+            # A resource that is billed but missing counts as deleted from the second run on.
             for names in ([name for name in tenants if name == "acme" or name in lookbacks], ["acme"]):
                 results = engine.run_once(names, RunRequest())
                 assert all(result.outcome is RunOutcome.COMPLETED for result in results), results
@@ -145,7 +144,7 @@ def deployed(
 
 
 def _contract(today: date) -> dict[str, Any]:
-    """A contract of the year, with a commitment in each month."""
+    """Return a contract for the year, with a commitment for each month."""
     commitment = {"id": "all", "amount": "10000", "interval": "monthly", "counts": "before_credits"}
     days = {"start_date": date(today.year, 1, 1), "end_date": date(today.year, 12, 31)}
     return {"id": "provider", "issuer": "Confluent", **days, "commitments": [commitment]}
@@ -153,7 +152,7 @@ def _contract(today: date) -> dict[str, Any]:
 
 @contextmanager
 def _storage(kind: str, folder: Path) -> Iterator[dict[str, str]]:
-    """Storage of a tenant's own."""
+    """Return storage for one tenant."""
     folder.mkdir()
     with scratch_database(kind, folder) as address:
         yield {"connection_string": address, "facts_path": str(folder / "facts")}
@@ -162,13 +161,13 @@ def _storage(kind: str, folder: Path) -> Iterator[dict[str, str]]:
 def _with_tenants(
     base: dict[str, Any], storage: Mapping[str, dict[str, str]], lookbacks: Mapping[str, int]
 ) -> dict[str, Any]:
-    """The configuration with a tenant per name; ``plain`` has topics switched off, those of ``wrong`` are invalid."""
+    """Return the configuration with these tenants; topics are disabled for ``plain`` and invalid for ``wrong``."""
     tenants = {}
     for name, place in storage.items():
         tenant = yaml.safe_load(yaml.safe_dump(base["tenants"]["acme"]))
         tenant["tenant_id"] = name
         tenant["storage"] = place
-        # The last days lie in January; GBP has no rate for it.
+        # The last days are in January, for which GBP has no rate.
         tenant["currencies"] = {"EUR": {"2025-12": "0.8513", "2026-01": "0.85137"}, "GBP": {"2025-12": "0.74"}}
         if name != "acme":
             tenant["lookback_days"] = lookbacks.get(name, CUTOFF_DAYS + 2)

@@ -1,4 +1,4 @@
-"""Check responses against the API's document: exactly the fields of their schema, each of its type."""
+"""Check responses against the OpenAPI document: exactly the fields of their schema, each with its type."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any, Final
 import httpx
 import jsonschema_rs
 
-#: The document of the API, which the page is made of.
+#: The OpenAPI document, from which the page is made.
 DOCUMENT: Final = Path(__file__).parents[2] / "web" / "openapi.json"
 _JSON: Final = "application/json"
 
 
 def check_described(response: httpx.Response) -> None:
-    """Fail unless a successful response in JSON is as the document describes it."""
+    """Fail unless a successful JSON response conforms to the document."""
     if not response.is_success or response.headers.get("content-type") != _JSON or response.request.method == "HEAD":
         return
     response.read()
@@ -26,7 +26,7 @@ def check_described(response: httpx.Response) -> None:
 
 
 def check_answer(answer: Any, method: str, path: str, status: int = 200) -> None:
-    """Fail unless ``answer`` to a request is as the document describes it."""
+    """Fail unless ``answer`` to a request conforms to the document."""
     found = _operation(method, path)
     if found is not None:
         error = next(_validator(*found, status).iter_errors(answer), None)
@@ -34,7 +34,7 @@ def check_answer(answer: Any, method: str, path: str, status: int = 200) -> None
 
 
 def check_problem(body: Any) -> None:
-    """Fail unless the body of an unsuccessful response is as the document describes problems."""
+    """Fail unless the body of an error response conforms to the document."""
     _problem_validator().validate(body)
 
 
@@ -46,8 +46,8 @@ def _document() -> dict[str, Any]:
 
 @cache
 def _operation(method: str, path: str) -> tuple[str, str] | None:
-    """Return the template and the method of a request; None for what is not part of the document, such as the
-    document. A path that is spelled out comes before one with parameters."""
+    """Return the path template and the method of a request, or None if the document does not describe it. A literal
+    path is preferred to one with parameters."""
     fitting = [
         template
         for template, operations in _document()["paths"].items()

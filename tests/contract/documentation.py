@@ -1,10 +1,10 @@
 """Writes ``docs/api.md`` and ``web/openapi.json``: ``python -m tests.contract.documentation``, from the root of the
 repository.
 
-What an endpoint does and takes is told by the service's own OpenAPI document; the answers are those of a service that
-was just started over a generated organisation. Long lists are shortened; what stands for the rest is «…».
+The descriptions of endpoints and parameters come from the OpenAPI document, the responses from a new service for a
+generated organisation. Long lists are shortened; «…» stands for the rest.
 
-The types of the browser page are made of the OpenAPI document: ``npm run types`` in ``web/``.
+The types of the browser page are generated from the OpenAPI document: ``npm run types`` in ``web/``.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ _EXPLAINED = {
     "not.identity_id": "UNALLOCATED",
     "page_size": "1",
 }
-#: A topic row that follows the bytes of the topic.
+#: A topic row that is split by bytes.
 _ATTRIBUTED = {"attribution_method": "bytes_ratio", "page_size": "1"}
 _ANY_FINDING = {"min_days": "1", "state": "all"}
 _PREFACE = {
@@ -142,7 +142,7 @@ _PREFACE = {
 
 
 class Asker:
-    """Sends examples to a service, about a tenant; ``$DIMENSION`` and dates are filled in as a shell would on the day
+    """Sends examples to a service, for one tenant; fills in ``$DIMENSION`` and dates as a shell would on the day
     ``today``."""
 
     def __init__(self, client: httpx.Client, tenant: str, today: date = TODAY) -> None:
@@ -151,14 +151,14 @@ class Asker:
         self._today = today
 
     def _simulation(self) -> str:
-        """The newest simulation, when it is done."""
+        """Return the id of the newest simulation, once it is done."""
         path = f"/api/v1/tenants/{self._tenant}/simulations"
         wait_until(lambda: self._client.get(path).json()["items"][0]["state"] == "done", 60)
         newest: str = self._client.get(path).json()["items"][0]["id"]
         return newest
 
     def _digest(self) -> str:
-        """Return the digest of its result."""
+        """Return the digest of the newest simulation."""
         path = f"/api/v1/tenants/{self._tenant}/simulations/{self._simulation()}"
         digest: str = self._client.get(path).json()["answer"]["digest"]
         return digest
@@ -210,7 +210,7 @@ class Asker:
 
 
 def shortened(value: Any, most: int = 2) -> Any:
-    """A JSON value with at most some entries of each list and map of counts."""
+    """Return a JSON value with a limited number of entries in each list."""
     if isinstance(value, list):
         kept = [shortened(each, most) for each in value[:most]]
         return [*kept, REST] if len(value) > most else kept
@@ -220,7 +220,7 @@ def shortened(value: Any, most: int = 2) -> Any:
 
 
 def rendered(response: httpx.Response) -> Iterator[str]:
-    """Return the response as the page shows it."""
+    """Yield the lines that show the response on the page."""
     kind = response.headers.get("content-type", "")
     if "json" in kind:
         yield from ("```json", _json(shortened(response.json())), "```")
@@ -232,7 +232,7 @@ def rendered(response: httpx.Response) -> Iterator[str]:
 
 
 def _json(value: Any, indent: str = "") -> str:
-    """JSON with short records on one line."""
+    """Return JSON with short values on one line."""
     flat = json.dumps(value, ensure_ascii=False)
     if not isinstance(value, dict | list) or len(indent) + len(flat) <= 100:
         return flat
@@ -252,7 +252,7 @@ def _table(rows: list[tuple[str, str, str]], first: str) -> Iterator[str]:
 
 
 def parameters(operation: dict[str, Any], names: frozenset[str] | None) -> list[tuple[str, str, str]]:
-    """Name, default and meaning of query parameters: the common ones (``names``), or all others."""
+    """Return name, default and meaning of query parameters: the common ones if ``names`` is given, else the others."""
     rows = []
     for parameter in operation.get("parameters", []):
         common = parameter["name"] in COMMON
@@ -262,7 +262,7 @@ def parameters(operation: dict[str, Any], names: frozenset[str] | None) -> list[
 
 
 def fields(document: dict[str, Any], operation: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """Name, default and meaning of the fields of a body."""
+    """Return name, default and meaning of the fields of a body."""
     content = operation.get("requestBody", {}).get("content", {})
     if not content:
         return []
@@ -319,8 +319,8 @@ def _section(document: dict[str, Any], example: Example, response: httpx.Respons
 
 
 def page_of(document: dict[str, Any], wrong: httpx.Response, ask: Callable[[Example], httpx.Response]) -> str:
-    """The whole page, by the subjects of the document. ``wrong`` answers a request with mistakes; ``ask`` answers the
-    examples, in their order."""
+    """Return the whole page, ordered by subject. ``wrong`` is the response to an invalid request; ``ask`` returns those
+    to examples."""
     billing = document["paths"]["/api/v1/tenants/{tenant_name}/billing"]["get"]
     head = {
         "problem": "\n".join(rendered(wrong)),
@@ -340,25 +340,25 @@ def page_of(document: dict[str, Any], wrong: httpx.Response, ask: Callable[[Exam
 
 
 def steady(page: str) -> str:
-    """The page without what differs each time it is written: what the control database dates by the real clock, which
-    alone shows parts of seconds, and the revision of sums, which contains such a time."""
+    """Replace the parts of the page that differ each time it is written: real timestamps of the control database, which
+    are the only ones with fractions of seconds, and the revision of sums, which depends on them."""
     page = re.sub(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z", f"{NOW:%Y-%m-%dT%H:%M:%SZ}", page)
     return re.sub(r'"revision": "[0-9a-f]{32}"', '"revision": "0123456789abcdef0123456789abcdef"', page)
 
 
 def written(client: httpx.Client) -> str:
-    """The whole page, from a service that serves ``acme``."""
+    """Return the whole page, from a service with ``acme``."""
     wrong = client.get(f"{PEOPLE}/billing", params={"page_size": 5000, "tyme": "zone"})
     return page_of(client.get("/openapi.json").json(), wrong, Asker(client, "acme").ask)
 
 
 def document_text(document: dict[str, Any]) -> str:
-    """The OpenAPI document as a file that can be compared line by line."""
+    """Return the OpenAPI document as text that can be compared line by line."""
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
 def main() -> None:
-    """Start a service, whose clock stands still, and write the page and the document."""
+    """Start a service with a fixed clock, and write the page and the document."""
     with (
         tempfile.TemporaryDirectory() as folder,
         deployed(Path(folder), ("acme",), clock=FixedClock()) as deployment,

@@ -1,4 +1,4 @@
-"""Every endpoint of the contract: its method, path, parameters and fields, as the specification names them."""
+"""Every endpoint of the contract: its method, path, parameters and fields, as named by the specification."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _LIST = {"search", "sort_by", "sort_order"} | _TAG
 
 
 _STATEMENTS = ("period", "by", "as_of", "basis")
-#: What says that a change may move amounts of closed months.
+#: The fields that allow a change to move amounts of closed months.
 _RESTATING = frozenset({"restate_closed", "reason"})
 _ADJUSTMENT = frozenset(
     {
@@ -58,42 +58,42 @@ _SIMULATION = ("/{simulation_id}", "/{simulation_id}/items.csv")
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One endpoint. ``query`` are its own parameters, without the common ones that every GET takes."""
+    """An endpoint. ``query`` has its own parameters, without the common ones that every GET accepts."""
 
     method: str
     path: str
     query: frozenset[str] = frozenset()
     body: frozenset[str] = frozenset()
     success: int = 200
-    #: The other success of a PUT: 200 for a change where ``success`` is 201 for a creation.
+    #: The other success status of a PUT: 200 for a change if ``success`` is 201 for a creation.
     other_success: int | None = None
-    #: Named by the specification; the others are additions.
+    #: Whether the specification names it; others are additions.
     specified: bool = True
-    #: The parameters that must be sent, with values that are valid and name nothing.
+    #: Required parameters, with valid values that match nothing.
     needed: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_file(self) -> bool:
-        """Return whether this is the response of another endpoint as a file, which the document describes there."""
+        """Return whether this is the file of another endpoint, under which the document describes it."""
         return self.path.endswith(".csv") and not self.path.endswith(("/rules.csv", "/items.csv"))
 
     @property
     def documented(self) -> str:
-        """The path under which the document describes it."""
+        """Return the path under which the document describes it."""
         return self.path.removesuffix(".csv") if self.is_file else self.path
 
     @property
     def parameters(self) -> frozenset[str]:
-        """All query parameters."""
+        """Return all query parameters."""
         return self.query | COMMON if self.method == "GET" and self.path.startswith("/api/") else self.query
 
     @property
     def name(self) -> str:
-        """Method and path."""
+        """Return method and path."""
         return f"{self.method} {self.path}"
 
     def of(self, tenant: str, **parts: str) -> str:
-        """The path for a tenant, with other parts filled in."""
+        """Return the path for a tenant, with other parts filled in."""
         filled = {
             "entity_type": "resource",
             "entity_id": "lkc-none",

@@ -1,6 +1,6 @@
-"""The examples of ``docs/api.md``: for each endpoint a request that anybody can run.
+"""The examples of ``docs/api.md``: for each endpoint a request that can be run as it is.
 
-They are asked in this order, of one tenant: what one writes, the next ones see.
+They are sent in this order, for one tenant: later examples see what earlier ones wrote.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from tests.contract.endpoints import ENTITY, TENANT
 ADDRESS = "http://127.0.0.1:8080"
 PEOPLE = "/api/v1/tenants/acme"
 TAGS_OF = f"{PEOPLE}/entities/identity/UNALLOCATED/tags"
-#: What a shell needs to write days relative to today, also on macOS, whose `date` has other options.
+#: A shell function for days relative to today; it also works on macOS, whose `date` has other options.
 AGO = """ago() { jq -nr "now - $1 * 86400 | strftime(\\"%F\\")"; }"""
-#: A day that has data in the demo, as a shell writes it.
+#: A day that has data in the demo, in shell syntax.
 SOME_DAY = "$(ago 8)"
-#: A day that has been calculated, also where only the last ones are.
+#: A day that is calculated, even if only the last ones are.
 CALCULATED_DAY = "$(ago 7)"
 SOME_MONTH = "$(ago 8 | cut -c 1-7)"
 #: A month before the data of the demo.
@@ -28,21 +28,21 @@ EARLIER = "$(ago 70 | cut -c 1-7)"
 
 @dataclass(frozen=True)
 class Example:
-    """A request of one endpoint (``GET /health``)."""
+    """A request to an endpoint (``GET /health``)."""
 
     endpoint: str
     path: str
     body: dict[str, Any] | None = None
-    #: The header ``If-Match``, whose value ``$ETAG`` is what GET of the same thing returned.
+    #: The header ``If-Match``; ``$ETAG`` stands for the ETag that a GET returned.
     if_match: str | None = None
-    #: The first line of an answer that is a CSV file.
+    #: The first line of a response that is a CSV file.
     header: str | None = None
-    #: Whether the page has it; else it only prepares the next one.
+    #: Whether the page shows it; otherwise it only prepares the next one.
     is_shown: bool = True
 
     @property
     def method(self) -> str:
-        """The method."""
+        """Return the method."""
         return self.endpoint.partition(" ")[0]
 
     @property
@@ -63,7 +63,7 @@ class Example:
         return " ".join([*words, f"{quote}{ADDRESS}{self.path}{quote}"])
 
 
-#: A cost category that the examples make and remove.
+#: A cost category that the examples create and remove.
 UNIT = f"{PEOPLE}/cost-categories/business_unit"
 _RULES_CSV = "entity_type,entity_id,value,percent,valid_from,valid_to"
 _MONTH = f"period={SOME_MONTH}"
@@ -485,7 +485,7 @@ EXAMPLES = (
         f"{UNIT}/resolve?identity_id=UNALLOCATED&date=2026-03-01",
     ),
     Example(f"DELETE {TENANT}/cost-categories/{{category_key}}", f"{UNIT}?reason=unused", None, "$ETAG"),
-    # Before there is a run that may or may not have ended.
+    # Placed before the example that starts a run, which may or may not have ended.
     Example(f"POST {TENANT}/pipeline/cancel", f"{PEOPLE}/pipeline/cancel"),
     Example(f"GET {TENANT}/pipeline/log", f"{PEOPLE}/pipeline/log?page_size=2"),
     Example(f"POST {TENANT}/pipeline/run", f"{PEOPLE}/pipeline/run"),

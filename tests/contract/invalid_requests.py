@@ -1,6 +1,6 @@
-"""Requests that no client would send: random paths, parameters, bodies and headers, byte by byte over a socket.
+"""Random paths, parameters, bodies and headers that no normal client sends, written to a socket.
 
-``python -m tests.contract.invalid_requests http://127.0.0.1:8080 10000`` sends some to a running service and counts
+``python -m tests.contract.invalid_requests http://127.0.0.1:8080 10000`` sends some to a running service and counts the
 responses.
 """
 
@@ -99,7 +99,7 @@ _BODY_FIELDS = sorted(
 
 @dataclass(frozen=True)
 class Request:
-    """A request as it goes over the wire."""
+    """A request as it is sent."""
 
     method: str
     target: bytes
@@ -108,7 +108,7 @@ class Request:
 
     @property
     def wire(self) -> bytes:
-        """All of its bytes."""
+        """Return all of its bytes."""
         head = f"{self.method} ".encode() + self.target + b" HTTP/1.1\r\nHost: localhost\r\n"
         if self.content_type:
             head += f"Content-Type: {self.content_type}\r\n".encode()
@@ -116,17 +116,17 @@ class Request:
 
 
 class Rubbish:
-    """A source of requests; the same seed gives the same ones."""
+    """A source of random requests; the same seed gives the same requests."""
 
     def __init__(self, seed: int, tenant: str) -> None:
         self._random = random.Random(seed)
         self._tenant = tenant
 
     def request(self) -> Request:
-        """The next request. Most are nearly right, because what is quite wrong is refused at once."""
+        """Return the next request. Most are nearly valid, because clearly invalid ones are refused early."""
         endpoint = self._random.choice(ENDPOINTS)
         while endpoint == BY_NAME["POST /api/v1/tenants/{tenant_name}/pipeline/run"]:
-            endpoint = self._random.choice(ENDPOINTS)  # a run that is really started would keep the machine busy
+            endpoint = self._random.choice(ENDPOINTS)  # a real run would keep the machine busy
         method = endpoint.method if self._chance(0.93) else self._random.choice(_METHODS)
         target = self._path(endpoint)
         if self._chance(0.75 if endpoint.method == "GET" else 0.1):
@@ -156,7 +156,7 @@ class Rubbish:
         return f"{quote(name, safe='')}={quote(self._text(), safe='')}"[:8000].encode()
 
     def _noise(self) -> bytes:
-        """Bytes that are no UTF-8, percent-encoded, or as they are where the wire allows them."""
+        """Return bytes that are not UTF-8, percent-encoded or raw."""
         raw = self._random.choice(_RAW)
         return (
             quote_from_bytes(raw, safe="").encode()
@@ -197,7 +197,7 @@ class Rubbish:
 
 
 class Wire:
-    """A connection that is kept as long as the server keeps it."""
+    """A connection that is reused until the server closes it."""
 
     def __init__(self, address: str) -> None:
         parts = urlsplit(address)
@@ -205,7 +205,7 @@ class Wire:
         self._socket: socket.socket | None = None
 
     def send(self, request: Request) -> tuple[int, bytes]:
-        """Return status and body of the response."""
+        """Send a request and return status and body of the response."""
         if self._socket is None:
             self._socket = socket.create_connection(self._place, timeout=_BUSY_SECONDS)
         self._socket.sendall(request.wire)
@@ -228,7 +228,7 @@ class Wire:
 
 
 def throw(address: str, seed: int, count: int, tenant: str = "acme") -> tuple[Counter[int], list[str]]:
-    """Return how often each status came, and every request that failed because of the server."""
+    """Send random requests; return the count of each status, and every request that failed because of the server."""
     statuses: Counter[int] = Counter()
     failures = []
     source, wire = Rubbish(seed, tenant), Wire(address)
@@ -246,7 +246,7 @@ def throw(address: str, seed: int, count: int, tenant: str = "acme") -> tuple[Co
 
 
 def main() -> int:
-    """Throw rubbish at a running service."""
+    """Send random requests to a running service."""
     address, count = sys.argv[1], int(sys.argv[2])
     seed = int(sys.argv[3]) if len(sys.argv) > 3 else random.randrange(10**6)
     statuses, failures = throw(address, seed, count)

@@ -1,4 +1,4 @@
-"""The rules for every unsuccessful response."""
+"""The rules for every error response."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.contract.described import check_problem
 
 
 def kind_of(response: httpx.Response, status: int) -> str:
-    """The kind of a problem, which has that status and the shape that all problems have."""
+    """Check the status and the fields of an error response, and return its type."""
     assert response.status_code == status, f"{response.status_code}: {response.text}"
     assert response.headers["content-type"] == "application/problem+json"
     body = response.json()
@@ -19,13 +19,13 @@ def kind_of(response: httpx.Response, status: int) -> str:
 
 
 def detail_of(response: httpx.Response, status: int) -> str:
-    """The sentence of a problem."""
+    """Return the detail of an error response."""
     kind_of(response, status)
     detail: str = response.json()["detail"]
     return detail
 
 
 def complaints(response: httpx.Response) -> list[str]:
-    """Return the names of parameters or fields that a 400 complains about, sorted."""
+    """Return the names of parameters or fields that a 400 lists, sorted."""
     assert kind_of(response, 400) == "invalid-request"
     return sorted(error["parameter"] for error in response.json()["errors"])

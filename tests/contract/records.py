@@ -1,4 +1,4 @@
-"""A client that reads whole lists, and all that a tenant has as plain records."""
+"""A client that reads whole lists, and all data of a tenant as plain records."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ Record = dict[str, Any]
 
 
 class Client(httpx.Client):
-    """An HTTP client with frequent requests of tests; every response must be as the API's document describes it."""
+    """An HTTP client with helpers for tests; every response must conform to the OpenAPI document."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, event_hooks={"response": [check_described]})
 
     def answer(self, path: str, **parameters: Any) -> Any:
-        """The JSON of a GET that succeeds."""
+        """Return the JSON of a successful GET."""
         response = self.get(path, params=parameters or None)
         assert response.status_code == 200, response.text
         assert response.headers["content-type"] == "application/json"
         return response.json()
 
     def all_items(self, path: str, page_size: Any = 1000, **parameters: Any) -> list[Record]:
-        """A whole list, page by page."""
+        """Return a whole list, read page by page."""
         items: list[Record] = []
         page = 1
         while True:
@@ -54,7 +54,7 @@ class Client(httpx.Client):
 
 
 class Everything:
-    """All that a tenant has, read from the unfiltered lists."""
+    """All data of a tenant, read from the unfiltered lists."""
 
     def __init__(self, client: Client, tenant: str) -> None:
         self._client = client
@@ -112,24 +112,24 @@ class Everything:
 
 
 def when(record: Record, field: str = "timestamp") -> datetime:
-    """The instant of a record."""
+    """Return the timestamp of a record."""
     return datetime.fromisoformat(record[field]).astimezone(UTC)
 
 
 def total(records: Iterable[Record], field: str = "amount") -> Decimal:
-    """The exact sum of a field."""
+    """Return the exact sum of a field."""
     return sum((Decimal(record[field]) for record in records), Decimal(0))
 
 
 def shown(amount: Decimal) -> str:
-    """An amount as the service writes it."""
+    """Return an amount as the service writes it."""
     digits = f"{amount:f}"
     whole, _, fraction = digits.partition(".")
     return f"{whole}.{fraction.rstrip('0').ljust(2, '0')}"
 
 
 def key_of(row: Record) -> Record:
-    """The parameters that explain a chargeback row."""
+    """Return the parameters that explain a chargeback row."""
     metadata = row["metadata"]
     return {
         "date": row["timestamp"][:10],
@@ -140,7 +140,7 @@ def key_of(row: Record) -> Record:
 
 
 def topic_key_of(row: Record) -> Record:
-    """The parameters that explain a topic row."""
+    """Return the parameters that explain a topic row."""
     return {
         "date": row["timestamp"][:10],
         "line_id": row["metadata"]["line_id"],
@@ -149,12 +149,12 @@ def topic_key_of(row: Record) -> Record:
 
 
 def statement_key_of(row: Record) -> Record:
-    """The parameters that name the statement of a row's identity."""
+    """Return the parameters of the statement for a row's identity."""
     return {"period": row["timestamp"][:7], "by": "identity_id", "value": row["identity_id"]}
 
 
 def needed_of(endpoint: Endpoint, everything: Everything) -> Record:
-    """The parameters that an endpoint needs, with values that name a row of the tenant where they name anything."""
+    """Return the required parameters of an endpoint, with values of a row of the tenant where they refer to one."""
     names = dict(endpoint.needed)
     row = everything.chargebacks[0]
     key = topic_key_of(everything.topics[0]) if "topic_name" in names else key_of(row) | statement_key_of(row)
@@ -162,12 +162,12 @@ def needed_of(endpoint: Endpoint, everything: Everything) -> Record:
 
 
 def those(records: Iterable[Record], **fields: Any) -> list[Record]:
-    """The records that have these values."""
+    """Return the records that have these values."""
     return [record for record in records if all(record[name] == value for name, value in fields.items())]
 
 
 def typical(records: Iterable[Record], field: str) -> Any:
-    """A value of the field that some of the records have and others have not: the most frequent such one."""
+    """Return the most frequent value of a field."""
     values = [record[field] for record in records]
     return max(sorted(set(values) - {None}), key=values.count)
 

@@ -1,4 +1,4 @@
-"""The rights that each endpoint needs, as the specification of access says; written down once more, to compare."""
+"""The rights that each endpoint needs according to the specification of access, written again for comparison."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _CATEGORY = f"{TENANT}/cost-categories/{{category_key}}"
 
 #: Endpoints that need no identity.
 OPEN = frozenset({"GET /health", "GET /api/v1/readiness"})
-#: Endpoints for every caller with an identity.
+#: Endpoints that every caller with an identity may use.
 OF_ANYBODY = frozenset({"GET /api/v1/me", "GET /api/v1/tenants", "GET /metrics/chargebacks"})
-#: What is about the whole bill, and refused to callers with a scope.
+#: Endpoints about the whole bill, which are refused to callers with a scope.
 WHOLE = frozenset(
     {
         f"GET {TENANT}/runs",
@@ -125,7 +125,7 @@ assert set(BY_NAME) >= WHOLE | OPEN | OF_ANYBODY
 
 
 def right_for(endpoint: Endpoint) -> Right:
-    """The right that an endpoint of a tenant needs: files are exports, but for the rules of a category."""
+    """Return the right that an endpoint needs; files need export, except the rules of a category."""
     if endpoint.method != "GET":
         return _WRITES[endpoint.name]
     is_file = endpoint.path.endswith((".csv", ".pdf", ".zip", "/journal")) and "rules.csv" not in endpoint.path

@@ -1,7 +1,7 @@
-"""Rules for schemathesis that the OpenAPI document cannot express: names of time zones, and rules between parameters.
+"""Rules for schemathesis that the OpenAPI document cannot express: time zones, and rules for several parameters.
 
-A request that the document allows and the service refuses is a failure, unless these rules, which the descriptions of
-the parameters contain, are the only reasons.
+If the service refuses a request that the document allows, it is a failure, unless these rules, which the descriptions
+of the parameters contain, are the only reasons.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from zoneinfo import available_timezones
 import schemathesis
 from hypothesis import strategies as st
 
-#: (parameter, how the message begins) of everything that depends on more than one parameter.
+#: (parameter, start of the message) for rules that involve several parameters.
 _RULES = (
     ("start_date", "should not be after the end"),
     ("period_start", "should not be after period_end"),
@@ -81,17 +81,17 @@ _RULES = (
     ("percent", "should be above 0"),
     ("monthly", "should be above 0"),
     ("amounts", "should be above 0"),
-    ("policies", ""),  # their form is documented elsewhere
+    ("policies", ""),  # described elsewhere
 )
-#: Instants at the ends of the calendar that have no counterpart in UTC.
+#: Times at the ends of the calendar that cannot be represented in UTC.
 _OUTSIDE = "should be a date and time within the years 1 to 9999"
 _NO_RUNNER = "urn:chargeback:no-runner"
-#: Simulations wait for a worker, which does not run here; this is the limit on waiting ones.
+#: Simulations wait for a worker, which this service does not have; this is the error when too many of them wait.
 _BUSY = "urn:chargeback:busy"
-#: Edits of a version that does not exist any more, or never did; only a client that has read it can name it.
+#: Changes of a version that does not exist; only a client that has read a version can name it.
 _PRECONDITIONS = ("urn:chargeback:precondition-failed", "urn:chargeback:precondition-required")
 
-#: The environment variable with the name of a file: a regular expression that must match in no response.
+#: The environment variable with the name of a file: a regular expression that must not match any response.
 OUTSIDE = "CHARGEBACK_TESTS_OUTSIDE"
 
 schemathesis.openapi.format("iana-time-zone", st.sampled_from(sorted(available_timezones() - {"localtime", "Factory"})))
@@ -104,7 +104,7 @@ def filter_failure(
     case: schemathesis.Case[Any],
     response: schemathesis.Response,
 ) -> bool:
-    """Return whether a failure counts."""
+    """Return whether a failure counts as one."""
     kind = type(failure).__name__
     if kind == "ServerError":
         return response.status_code != 503 or json.loads(response.content)["type"] != _BUSY
@@ -115,7 +115,7 @@ def filter_failure(
         return False
     return not problem.get("errors") or not all(
         error["message"] == _OUTSIDE
-        or error["parameter"].partition(".")[0] == "document"  # its form is documented elsewhere
+        or error["parameter"].partition(".")[0] == "document"  # described elsewhere
         or any(_names(error["parameter"], name) and error["message"].startswith(text) for name, text in _RULES)
         for error in problem["errors"]
     )
@@ -125,10 +125,10 @@ def filter_failure(
 def nothing_from_outside(
     context: schemathesis.CheckContext, response: schemathesis.Response, case: schemathesis.Case[Any]
 ) -> None:
-    """Fail if a response contains something outside the caller's scope that the request does not name itself."""
+    """Fail if a response contains something outside the caller's scope that is not in the request itself."""
     asked = f"{case.formatted_path!r} {case.query!r} {case.body!r}"
     pattern = _outside()
-    # A ZIP file is no text, but what it names is.
+    # A ZIP file is not text, but the names in it are.
     told = response.content.decode(errors="replace")
     found = [] if pattern is None else [each for each in pattern.findall(told) if each.strip('"') not in asked]
     assert not found, f"the answer tells of {found[:5]}, which are outside the scope"
@@ -141,5 +141,5 @@ def _outside() -> re.Pattern[str] | None:
 
 
 def _names(place: str, name: str) -> bool:
-    """Return whether a place in a request is the parameter, or that of an entry of a list: ``items[0].valid_to``."""
+    """Return whether a path in a request is the parameter, or that parameter of a list entry: ``items[0].valid_to``."""
     return place == name or place.endswith(f"].{name}")

@@ -1,10 +1,10 @@
-"""A cost category that every tenant of the tests has from the beginning."""
+"""A cost category that every tenant of the tests has from the start."""
 
 from __future__ import annotations
 
 from typing import Any
 
-#: Its key.
+#: The key of the category.
 SEEDED = "cost_center"
 SEED: dict[str, Any] = {
     "values": {

@@ -1,4 +1,4 @@
-"""What a scope makes visible, determined with the filters of an unscoped client, and what is therefore outside."""
+"""What a scope makes visible, determined with filters of an unscoped client, and what is therefore outside."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from tests.contract.records import Client, Record, typical
 
-#: Ids of no single identity or resource.
+#: Ids that stand for no single identity or resource.
 _EVERYWHERE = frozenset({"UNALLOCATED"})
 
 
 @dataclass(frozen=True)
 class Scoped:
-    """A scope, and the filters that choose the same rows of each dataset; None where a dataset has none of them."""
+    """A scope, and the filters that select the same rows of each dataset; None if no row of the dataset is visible."""
 
     name: str
     scope: Mapping[str, list[str]]
@@ -24,7 +24,7 @@ class Scoped:
 
 
 def scopes_of(chargebacks: Sequence[Record], topics: Sequence[Record]) -> dict[str, Scoped]:
-    """A scope of an identity, one of an environment, and one of a value of a category that splits rows."""
+    """Return scopes of an identity, of an environment, and of a category value that splits rows."""
     identity = typical([row for row in chargebacks if row["identity_id"] != "UNALLOCATED"], "identity_id")
     environment = typical(topics, "env_id")
     category = {"category:cost_center": "payments"}
@@ -56,7 +56,7 @@ class Seen:
         everything = _rows("topic-attributions", {})
         resources = {each["resource_id"]: each for each in _rows("resources", {})}
         identities = {each["identity_id"]: each for each in _rows("identities", {})}
-        # Sums have what values of a category hand on, too.
+        # Sums also include cost that category values reallocate.
         asked = {"group_by": ["identity_id", "resource_id"], "start_date": "2020-01-01", **scoped.chargebacks}
         sums = client.answer(f"{base}/chargebacks/aggregate", **asked)["buckets"]
         self.identities = {each["dimensions"]["identity_id"] for each in sums}
@@ -66,7 +66,7 @@ class Seen:
         known = identities | resources
         inside = (self.identities | self.resources) & known.keys()
         names = {key: each["display_name"] for key, each in known.items() if each["display_name"]}
-        # What is inside may have the same name, and has properties, such as the provider of an identity pool.
+        # Visible entities may have the same names, and have properties, such as the provider of an identity pool.
         told_of = {str(value) for key in inside for value in (known[key]["metadata"] or {}).values()}
         told_of |= {names[key] for key in inside & names.keys()} | inside | self.topic_names | _EVERYWHERE
         self._outside = known.keys() - inside | {name for key, name in names.items() if key not in inside}
@@ -74,7 +74,7 @@ class Seen:
         self._topics = {row["topic_name"] for row in everything} - self.topic_names
 
     def _with_those_around(self, known: Mapping[str, Record]) -> set[str]:
-        """The resources of the rows, and what these are in."""
+        """Return the resources of the rows, and all their parents."""
         found = self.resources | {row["resource_id"] for row in self.billing}
         found |= {f"{row['cluster_resource_id']}:topic:{row['topic_name']}" for row in self.topics}
         found |= {row[name] for row in self.topics for name in ("cluster_resource_id", "env_id")}
@@ -86,12 +86,12 @@ class Seen:
 
     @property
     def outside(self) -> list[str]:
-        """Return what no response may contain: ids, display names, and names of topics with quotes."""
+        """Return what no response may contain: ids, display names, and topic names in quotes."""
         return sorted(self._outside) + sorted(f'"{name}"' for name in self._topics)
 
     @property
     def pattern(self) -> str:
-        """The regular expression that finds the outside in a text, as words of their own."""
+        """Return a regular expression that matches outside ids and names as whole words."""
         return rf"(?<![\w-])(?:{'|'.join(map(re.escape, self.outside))})(?![\w-])"
 
     def told(self, text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""SPEC §4 «Chargeback aggregation»: every parameter, compared with sums made from the plain list."""
+"""SPEC §4 «Chargeback aggregation»: every parameter, compared with sums of the plain list."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ ZONES = ("UTC", "Europe/Berlin", "America/St_Johns", "Pacific/Apia")
 
 
 def column(row: Record, name: str) -> str | None:
-    """The value of a row in a column that can be grouped by."""
+    """Return the value of a row in a column that can be grouped by."""
     value: str | None = row["metadata"].get("environment_id") if name == "environment_id" else row[name]
     return value
 
 
 def bucket(moment: datetime, unit: str) -> str:
-    """Return the name in the contract of the unit of time that contains a local time."""
+    """Return the name of the time bucket that contains a local time."""
     day: date = moment.date()
     match unit:
         case "hour":
@@ -81,7 +81,7 @@ def path(everything: Everything) -> str:
 
 
 def test_defaults(client: Client, everything: Everything, path: str) -> None:
-    """By identity and day, over the lookback, in UTC."""
+    """By default, sums are by identity and day, over the lookback, in UTC."""
     answer = client.answer(path)
     assert answer == summed(everything.chargebacks, ("identity_id",), "day", "UTC")
 
@@ -89,7 +89,7 @@ def test_defaults(client: Client, everything: Everything, path: str) -> None:
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("zone", ZONES)
 def test_units_of_time_in_zones(client: Client, everything: Everything, path: str, unit: str, zone: str) -> None:
-    """Buckets follow the zone's calendar; weeks begin on Monday, months on their first."""
+    """Buckets follow the calendar of the time zone; weeks begin on Monday, months on the first."""
     first, last = "2000-01-01", "2999-01-01"
     answer = client.answer(path, time_bucket=unit, timezone=zone, start_date=first, end_date=last)
     assert answer == summed(everything.chargebacks, ("identity_id",), unit, zone)
@@ -97,13 +97,13 @@ def test_units_of_time_in_zones(client: Client, everything: Everything, path: st
 
 @pytest.mark.parametrize("by", [*((name,) for name in COLUMNS), *list(combinations(COLUMNS, 2))[::4]], ids="+".join)
 def test_columns(client: Client, everything: Everything, path: str, by: tuple[str, ...]) -> None:
-    """Every column alone, and pairs of them."""
+    """Sums can be grouped by every column and by pairs of columns."""
     answer = client.answer(path, group_by=by, time_bucket="week")
     assert answer == summed(everything.chargebacks, by, "week", "UTC")
 
 
 def test_names_of_ids(client: Client, everything: Everything, path: str) -> None:
-    """On request, with the name that the inventory has; a column that has no ids has no names."""
+    """On request, the response has the names of ids in the inventory; columns that are no ids have none."""
     answer = client.answer(path, group_by=["identity_id", "product_type"], time_bucket="month", names="true")
     names = answer.pop("names")
     assert answer == summed(everything.chargebacks, ("identity_id", "product_type"), "month", "UTC")
@@ -115,7 +115,7 @@ def test_names_of_ids(client: Client, everything: Everything, path: str) -> None
 
 @pytest.mark.parametrize("names", [False, True])
 def test_sums_as_a_file(client: Client, everything: Everything, path: str, names: bool) -> None:
-    """The same buckets in the same order, each a line, with the names behind their ids."""
+    """The file has one line for each bucket, in the same order, with names next to their ids."""
     asked = {"group_by": ["environment_id", "tag:team"], "time_bucket": "month", "names": str(names).lower()}
     answer, file = client.answer(path, **asked), client.get(f"{path}.csv", params=asked)
     assert file.headers["content-type"].startswith("text/csv")
@@ -138,7 +138,7 @@ def test_sums_as_a_file(client: Client, everything: Everything, path: str, names
 
 
 def test_all_columns_at_once(client: Client, everything: Everything, path: str) -> None:
-    """Repeated ``group_by``, in the order of the question; the same column twice means it once."""
+    """``group_by`` may be repeated; columns keep their order, and a repeated column counts once."""
     answer = client.answer(path, group_by=[*COLUMNS, "identity_id"], time_bucket="month")
     assert answer == summed(everything.chargebacks, COLUMNS, "month", "UTC")
     assert list(answer["buckets"][0]["dimensions"]) == list(COLUMNS)
@@ -146,7 +146,7 @@ def test_all_columns_at_once(client: Client, everything: Everything, path: str) 
 
 @pytest.mark.parametrize("filters", [some for size in (1, 2, 4) for some in combinations(FILTERS, size)], ids="+".join)
 def test_filters(client: Client, everything: Everything, path: str, filters: tuple[str, ...]) -> None:
-    """Each filter alone and together with others."""
+    """Filters work alone and combined."""
     row = those(everything.chargebacks, identity_id=typical(everything.chargebacks, "identity_id"))[3]
     asked = {name: row[name] for name in filters}
     rows = those(everything.chargebacks, **asked)
@@ -157,7 +157,7 @@ def test_filters(client: Client, everything: Everything, path: str, filters: tup
 
 @pytest.mark.parametrize("zone", ZONES)
 def test_ranges(client: Client, everything: Everything, path: str, zone: str) -> None:
-    """A range of days in a zone, both ends included."""
+    """A range has whole days in a time zone, both ends included."""
     first, last = everything.days[4], everything.days[8]
     rows = [row for row in everything.chargebacks if first <= str(when(row).astimezone(ZoneInfo(zone)).date()) <= last]
     answer = client.answer(path, start_date=first, end_date=last, timezone=zone, group_by="cost_type")
@@ -165,13 +165,13 @@ def test_ranges(client: Client, everything: Everything, path: str, zone: str) ->
 
 
 def test_the_most_groups_there_can_be(client: Client, everything: Everything, path: str) -> None:
-    """Twenty at once."""
+    """Twenty columns can be grouped by at once."""
     answer = client.answer(path, group_by=[f"tag:k{number}" for number in range(20)], time_bucket="month")
     assert answer["total_amount"] == shown(total(everything.chargebacks))
 
 
 def test_nothing_sums_to_nothing(client: Client, path: str) -> None:
-    """No rows: no buckets, and totals of zero."""
+    """Without rows, there are no buckets and the totals are zero."""
     nothing = {"buckets": [], "currency": "USD", **_amounts([]), "total_rows": 0}
     assert client.answer(path, identity_id="nobody") == nothing
     assert client.answer(path, start_date="2001-01-01", end_date="2001-01-02") == nothing
@@ -198,12 +198,12 @@ def test_nothing_sums_to_nothing(client: Client, path: str) -> None:
     ],
 )
 def test_what_is_refused(client: Client, path: str, asked: dict[str, Any], named: list[str]) -> None:
-    """400, with every parameter that is wrong."""
+    """A 400 names every invalid parameter."""
     assert complaints(client.get(path, params=asked)) == named
 
 
 def test_at_most_ten_thousand_buckets(own_folder: Path) -> None:
-    """Beyond, the oldest units of time are left out whole and a header says so; the totals cover everything."""
+    """Beyond the limit, the oldest time buckets are left out and a header says so; the totals cover everything."""
     days = days_from(date(2026, 1, 1), 3)
     with tenant_store(own_folder) as store, client_of(services_for(store)) as client:
         write_shares(store.facts, [Share(day, f"sa-{number:04}", "0.5") for day in days for number in range(4_000)])
@@ -222,7 +222,7 @@ def test_at_most_ten_thousand_buckets(own_folder: Path) -> None:
 
 
 def test_the_whole_period_as_one_unit(client: Client, everything: Everything) -> None:
-    """There is one bucket for each group, with the sum of its days."""
+    """With ``time_bucket=all``, each group has one bucket with the sum of its days."""
     asked = {"period": "9d", "group_by": ["product_category", "cost_type"]}
     whole = client.answer(f"{everything.base}/chargebacks/aggregate", **asked, time_bucket="all")
     days = client.answer(f"{everything.base}/chargebacks/aggregate", **asked, time_bucket="day")

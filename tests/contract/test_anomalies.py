@@ -11,7 +11,7 @@ CATEGORY = "/api/v1/tenants/scratch/cost-categories/team"
 
 
 def test_the_answer_is_documented(client: Client) -> None:
-    """With too few days to judge any, there is no anomaly, and the days that are not judged have their reasons."""
+    """With too few days there are no anomalies, and days that cannot be judged have their reasons."""
     found = client.answer(BASE, period="7d")
     AnomaliesAnswer.model_validate(found)
     assert (found["items"], found["more"]) == ([], 0)
@@ -21,7 +21,8 @@ def test_the_answer_is_documented(client: Client) -> None:
 
 
 def test_the_life_of_a_mark(client: Client) -> None:
-    """Days are marked before they come, listed, in the audit log, and unmarked; errors name the mistake."""
+    """A mark for future days is created, listed, recorded in the audit log, and removed; errors name the invalid
+    field."""
     before = client.answer(f"{BASE}/marks")["total"]
     body = {
         **{"identity_id": "UNALLOCATED", "status": "planned", "start_date": "2027-01-01", "end_date": "2027-01-07"},
@@ -41,7 +42,7 @@ def test_the_life_of_a_mark(client: Client) -> None:
 
 
 def test_marks_that_cannot_be(client: Client) -> None:
-    """An identity that is not there, days that end before they begin or a year later, and no reason."""
+    """Unknown identities, invalid or too long ranges of days, and marks without a note are refused."""
     body = {"identity_id": "UNALLOCATED", "status": "planned", "note": "Why"}
     body |= {"start_date": "2027-01-02", "end_date": "2027-01-02"}
     assert client.post(f"{BASE}/marks", json=body | {"identity_id": "sa-nobody"}).status_code == 404
@@ -51,7 +52,7 @@ def test_marks_that_cannot_be(client: Client) -> None:
 
 
 def test_marks_of_values(scratch: Client) -> None:
-    """A mark may be of an existing value of a cost category, and of nothing else with it."""
+    """A mark may be for an existing value of a cost category, but not for an identity at the same time."""
     body = {"status": "expected", "note": "Why", "start_date": "2027-01-02", "end_date": "2027-01-02"}
     value = {"category": "team", "value": "payments"}
     category = scratch.put(

@@ -1,4 +1,4 @@
-"""SPEC §4 «Billing and chargebacks»: every filter alone and together, compared with the whole list."""
+"""SPEC §4 «Billing and chargebacks»: filters alone and combined, compared with the whole list."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ISSUES = {
     "NO_IDENTITIES_LOCATED",
     "UNKNOWN_PRODUCT_TYPE",
 }
-#: The fields of a row that a dimension has, except its id.
+#: The fields of a dimension, except its id.
 DIMENSION = (
     *("ecosystem", "tenant_id", "resource_id", "product_category", "product_type"),
     *("identity_id", "cost_type", "allocation_method", "allocation_detail"),
@@ -34,7 +34,7 @@ ZONES = ("UTC", "America/Los_Angeles", "Asia/Kolkata", "Pacific/Kiritimati")
 
 
 def in_range(rows: list[Record], first: str, last: str, zone: str) -> list[Record]:
-    """The rows whose day in that zone lies between two days, both included."""
+    """Return the rows whose day in the time zone lies between two days, both included."""
     return [row for row in rows if first <= str(when(row).astimezone(ZoneInfo(zone)).date()) <= last]
 
 
@@ -57,12 +57,12 @@ def issues_of(rows: list[Record]) -> list[Record]:
 
 
 def by_key(issues: list[Record]) -> list[Record]:
-    """Issues in a fixed order."""
+    """Return issues in a fixed order."""
     return sorted(issues, key=lambda issue: [issue[name] for name in ISSUE_KEY])
 
 
 def test_billing_lines(everything: Everything) -> None:
-    """Each line has exactly the fields of the contract; they are ordered by time and belong to the tenant."""
+    """Each line has exactly the fields of the contract; lines are ordered by time and belong to the tenant."""
     assert everything.billing
     assert [line["timestamp"] for line in everything.billing] == sorted(
         line["timestamp"] for line in everything.billing
@@ -71,7 +71,7 @@ def test_billing_lines(everything: Everything) -> None:
 
 
 def test_chargeback_rows(everything: Everything) -> None:
-    """Each row has exactly the fields of the contract; rows are ordered by time; no row is of nothing."""
+    """Each row has exactly the fields of the contract; rows are ordered by time, and none is zero."""
     rows = everything.chargebacks
     assert [row["timestamp"] for row in rows] == sorted(row["timestamp"] for row in rows)
     assert {(row["ecosystem"], row["tenant_id"]) for row in rows} == {("confluent_cloud", "acme")}
@@ -82,7 +82,7 @@ def test_chargeback_rows(everything: Everything) -> None:
 
 @pytest.mark.parametrize("filters", [("product_type",), ("resource_id",), ("product_type", "resource_id")])
 def test_filters_of_billing(client: Client, everything: Everything, filters: tuple[str, ...]) -> None:
-    """``product_type`` and ``resource_id``, alone and together."""
+    """``product_type`` and ``resource_id`` work alone and together."""
     line = next(line for line in everything.billing if line["product_type"] == "KAFKA_STORAGE")
     asked = {name: line[name] for name in filters}
     expected = those(everything.billing, **asked)
@@ -95,7 +95,7 @@ def test_filters_of_billing(client: Client, everything: Everything, filters: tup
 )
 @pytest.mark.parametrize("name", ["chargebacks", "chargebacks/allocation-issues"])
 def test_filters_of_chargebacks(client: Client, everything: Everything, name: str, filters: tuple[str, ...]) -> None:
-    """``identity_id``, ``product_type``, ``resource_id`` and ``cost_type``, in every combination."""
+    """``identity_id``, ``product_type``, ``resource_id`` and ``cost_type`` work in every combination."""
     row = those(everything.chargebacks, identity_id="UNALLOCATED", allocation_detail="NO_OWNER_LOCATED")[0]
     asked = {name: row[name] for name in filters}
     expected = those(everything.chargebacks, **asked)
@@ -110,7 +110,7 @@ def test_filters_of_chargebacks(client: Client, everything: Everything, name: st
 @pytest.mark.parametrize("zone", ZONES)
 @pytest.mark.parametrize(("first", "last"), [(0, 0), (3, 9), (14, 14), (-3, 20)])
 def test_ranges_in_zones(client: Client, everything: Everything, zone: str, first: int, last: int) -> None:
-    """A range is a range of days in the zone's calendar, both ends included, for lines, rows and issues alike."""
+    """A range has whole days in the time zone, both ends included, for lines, rows and issues."""
     begin = date.fromisoformat(everything.days[0])
     start, end = str(begin + timedelta(days=first)), str(begin + timedelta(days=last))
     asked = {"start_date": start, "end_date": end, "timezone": zone}
@@ -122,7 +122,7 @@ def test_ranges_in_zones(client: Client, everything: Everything, zone: str, firs
 
 
 def test_a_filter_and_a_range_in_a_zone(client: Client, everything: Everything) -> None:
-    """Everything at once, on small pages."""
+    """Ranges, zones, filters and small pages can be combined."""
     day, zone = everything.days[6], "America/Los_Angeles"
     identity = typical(everything.chargebacks, "identity_id")
     rows = those(in_range(everything.chargebacks, day, day, zone), identity_id=identity, cost_type="usage")
@@ -132,14 +132,14 @@ def test_a_filter_and_a_range_in_a_zone(client: Client, everything: Everything) 
 
 
 def test_allocation_issues(client: Client, everything: Everything) -> None:
-    """Sums of the rows whose detail is a reason why not, and of no others; each is usage plus shared."""
+    """Issues are sums of the rows whose detail is a failure; each is the sum of usage and shared cost."""
     assert by_key(everything.issues) == by_key(issues_of(everything.chargebacks))
     for issue in everything.issues:
         assert Decimal(issue["usage_cost"]) + Decimal(issue["shared_cost"]) == Decimal(issue["total_cost"])
 
 
 def test_unknown_values_find_nothing(client: Client, everything: Everything) -> None:
-    """An unknown id or type finds nothing; so does a text with special characters."""
+    """An unknown id or type returns an empty list, and so does text with special characters."""
     for name in ("identity_id", "product_type", "resource_id", "tag_key"):
         for value in ("nobody", "x" * {"tag_key": 63, "resource_id": 512}.get(name, 255)):
             for path in ("chargebacks", "chargebacks/allocation-issues"):
@@ -176,26 +176,26 @@ def test_unknown_values_find_nothing(client: Client, everything: Everything) -> 
 def test_what_chargebacks_refuse(
     client: Client, everything: Everything, name: str, asked: dict[str, Any], named: list[str]
 ) -> None:
-    """400, with the parameter; ``tag_value`` requires ``tag_key``."""
+    """A 400 names the parameter; ``tag_value`` requires ``tag_key``."""
     assert complaints(client.get(f"{everything.base}/{name}", params=asked)) == named
 
 
 def test_what_billing_refuses(client: Client, everything: Everything) -> None:
-    """The filters of chargebacks are none of billing."""
+    """Billing does not accept the filters of chargebacks."""
     for name in ("identity_id", "cost_type", "tag_key", "currency"):
         assert complaints(client.get(f"{everything.base}/billing", params={name: "usage"})) == [name]
     assert complaints(client.get(f"{everything.base}/billing", params={"product_type": ""})) == ["product_type"]
 
 
 def test_dates(client: Client, everything: Everything) -> None:
-    """``{dates: [...]}``: the distinct days with chargebacks, ascending, for any range."""
+    """``{dates: [...]}`` has the distinct days with chargebacks, in order, whatever the range."""
     answer = client.answer(f"{everything.base}/chargebacks/dates")
     assert answer["dates"] == everything.days
     assert client.answer(f"{everything.base}/chargebacks/dates", end_date="2020-01-01", page_size=1) == answer
 
 
 def test_one_dimension(client: Client, everything: Everything) -> None:
-    """The fields that identify a dimension, for every dimension there is, with no tags, time, amount or metadata."""
+    """The response has the fields that identify a dimension, without tags, time, amount or metadata."""
     rows = {row["dimension_id"]: row for row in everything.chargebacks}
     for identifier in [*rows][::10]:
         answer = client.answer(f"{everything.base}/chargebacks/{identifier}")
@@ -203,7 +203,7 @@ def test_one_dimension(client: Client, everything: Everything) -> None:
 
 
 def test_dimensions_differ(everything: Everything) -> None:
-    """Rows share an id exactly when they share the dimension."""
+    """Rows have the same id if and only if they have the same dimension."""
     seen: dict[int, tuple[Any, ...]] = {}
     for row in everything.chargebacks:
         dimension = tuple(row[name] for name in DIMENSION)
@@ -215,12 +215,12 @@ def test_dimensions_differ(everything: Everything) -> None:
     "part", ["0", "1", "9007199254740992", "9999999999999999", "abc", "-1", "1.5", "1e3", "9" * 50, "٣", "%00"]
 )
 def test_unknown_dimensions(client: Client, everything: Everything, part: str) -> None:
-    """404, whether the id is unknown or no id at all."""
+    """An unknown or malformed id is a 404."""
     assert kind_of(client.get(f"{everything.base}/chargebacks/{part}"), 404) == "not-found"
 
 
 def test_lines_and_rows_agree_line_by_line(everything: Everything) -> None:
-    """Every billing line is charged whole: the rows that name it sum to its cost."""
+    """The rows of each billing line sum to its cost."""
     charged: dict[tuple[str, str], Decimal] = {}
     for row in everything.chargebacks:
         key = (row["timestamp"], row["metadata"]["line_id"])
@@ -237,7 +237,7 @@ LISTS: list[Callable[[Everything], list[Record]]] = [lambda all_: all_.billing, 
 
 @pytest.mark.extensive
 def test_pages_are_stable(client: Client, everything: Everything) -> None:
-    """The list is the same for every size of the pages, and each time that it is read."""
+    """The list is the same for every page size, and each time it is read."""
     for name, whole in (("billing", everything.billing), ("chargebacks", everything.chargebacks)):
         for size in (97, 1000):
             assert client.all_items(f"{everything.base}/{name}", page_size=size) == whole
@@ -249,7 +249,7 @@ def test_times_are_utc(everything: Everything) -> None:
 
 
 def test_malformed_parts_say_so(client: Client, everything: Everything) -> None:
-    """The sentence of a 404 names the resource that does not exist."""
+    """The detail of a 404 names the missing resource."""
     assert "abc" in detail_of(client.get(f"{everything.base}/chargebacks/abc"), 404)
 
 
@@ -259,8 +259,7 @@ COLUMNS = ("identity_id", "resource_id", "product_type", "product_category", "co
 @pytest.mark.extensive
 @pytest.mark.parametrize("name", COLUMNS)
 def test_filters_have_several_values_and_exclude(client: Client, everything: Everything, name: str) -> None:
-    """Repeated, a filter lets through any of its values; with ``not.`` it leaves these out. Both are as exact as one
-    value, in the list as in the sums."""
+    """A repeated filter matches any of its values, and with ``not.`` none of them, both in lists and in sums."""
     path = f"{everything.base}/chargebacks"
     values = sorted({row[name] for row in everything.chargebacks})[:2]
     among = [row for row in everything.chargebacks if row[name] in values]
@@ -283,7 +282,7 @@ def test_filters_by_environment(client: Client, everything: Everything) -> None:
 
 @pytest.mark.extensive
 def test_filters_by_tags(client: Client, everything: Everything) -> None:
-    """Rows are filtered by the tags that they show; `UNTAGGED` means those without."""
+    """Rows are filtered by the tags that they show; `UNTAGGED` matches rows without the tag."""
     path = f"{everything.base}/chargebacks"
     teams = [row["tags"].get("team", "UNTAGGED") for row in everything.chargebacks]
     for wanted in ({"payments"}, {"UNTAGGED"}, {"payments", "UNTAGGED"}):
@@ -295,7 +294,7 @@ def test_filters_by_tags(client: Client, everything: Everything) -> None:
 
 
 def test_a_named_period(client: Client, everything: Everything) -> None:
-    """It ends with the last calculated day."""
+    """A named period ends with the last calculated day."""
     last = everything.days[-3:]
     rows = [row for row in everything.chargebacks if row["timestamp"][:10] in last]
     assert client.all_items(f"{everything.base}/chargebacks", period="3d") == rows

@@ -1,4 +1,4 @@
-"""Sums by cost category are those of the parts that the rows show, in every dataset."""
+"""Sums by cost category equal those of the parts of rows, in every dataset."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def rows(request: pytest.FixtureRequest, everything: Everything) -> tuple[str, l
 
 
 def period(everything: Everything) -> dict[str, str]:
-    """All days."""
+    """Return parameters for all days."""
     return {"start_date": everything.days[0], "end_date": everything.days[-1]}
 
 
 def parts_of(rows: list[Record]) -> dict[str, Decimal]:
-    """The sum of each value, of the parts of the rows."""
+    """Return the sum of the parts of the rows, by value."""
     sums: dict[str, Decimal] = defaultdict(Decimal)
     for row in rows:
         for part in row["categories"][SEEDED]:
@@ -37,7 +37,7 @@ def parts_of(rows: list[Record]) -> dict[str, Decimal]:
 
 
 def test_parts_are_the_rows(rows: tuple[str, list[Record]]) -> None:
-    """Their shares sum to one, and their amounts to that of the row; some rows are split."""
+    """The shares of a row's parts sum to one, and their amounts to the row; some rows are split."""
     counts = set()
     for row in rows[1]:
         parts = row["categories"][SEEDED]
@@ -48,7 +48,7 @@ def test_parts_are_the_rows(rows: tuple[str, list[Record]]) -> None:
 
 
 def test_sums_are_those_of_the_parts(client: Client, everything: Everything, rows: tuple[str, list[Record]]) -> None:
-    """The sums of the assigned parts, by value, equal those of the rows; with reallocated cost, the total stays."""
+    """Direct amounts by value equal the sums of the parts; reallocation does not change the total."""
     path, found = rows
     asked = {"group_by": CATEGORY, "time_bucket": "month", **period(everything)}
     answer = client.answer(f"{path}/aggregate", **asked)
@@ -62,7 +62,7 @@ def test_sums_are_those_of_the_parts(client: Client, everything: Everything, row
 
 
 def test_filters_select_parts(client: Client, everything: Everything, rows: tuple[str, list[Record]]) -> None:
-    """The sums of a value and of all others add up to the whole; a list has the rows with a part that matches."""
+    """The sums of a value and of all others add up to the total; a list has the rows with a matching part."""
     path, found = rows
     sums = []
     for name in (CATEGORY, f"not.{CATEGORY}"):
@@ -74,7 +74,7 @@ def test_filters_select_parts(client: Client, everything: Everything, rows: tupl
 
 
 def test_a_file_has_the_parts(client: Client, everything: Everything) -> None:
-    """One line for each part of a row."""
+    """An export has one line for each part of a row."""
     columns = ["identity_id", "amount", CATEGORY, "category_share"]
     response = client.post(f"{everything.base}/export", json={"columns": columns, **period(everything)})
     sums: dict[str, Decimal] = defaultdict(Decimal)
@@ -86,7 +86,7 @@ def test_a_file_has_the_parts(client: Client, everything: Everything) -> None:
 
 
 def test_bills_and_costs(client: Client, everything: Everything) -> None:
-    """Billing lines have no identities, but products; costs and the flow are sums of the same."""
+    """Billing lines, costs and the flow have consistent sums by category."""
     whole = client.answer(f"{everything.base}/billing", **period(everything))["total"]
     halves = [
         client.answer(f"{everything.base}/billing", **{name: "platform", **period(everything)})["total"]

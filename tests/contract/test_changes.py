@@ -1,4 +1,4 @@
-"""What changed between two ranges is the difference of their aggregates, and its effects sum to it."""
+"""The change between two ranges is the difference of their aggregates, and its effects sum to it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_changes_are_the_aggregates(
     ends: list[int],
     limit: int,
 ) -> None:
-    """Amounts equal the aggregates of both ranges to the last digit; swapping the ranges negates every change."""
+    """Amounts equal the aggregates of both ranges exactly; swapping the ranges negates every change."""
     days = everything.days[-11:]
     first, second = sorted(days[end] for end in ends[:2]), sorted(days[end] for end in ends[2:])
     params = filters | {"group_by": by, "limit": limit, "timezone": zone}
@@ -95,7 +95,7 @@ def _aggregated(client: Client, everything: Everything, params: Record, days: li
 
 
 def test_the_usual_comparison(client: Client, everything: Everything) -> None:
-    """A period is compared with as many days before, with the year before, or with two dates."""
+    """A period is compared with the same number of days before, with the year before, or with two dates."""
     path = f"{everything.base}/chargebacks/changes"
     dates = {"start_date": everything.days[-3], "end_date": everything.days[-1]}
     before = {"from_start": everything.days[-6], "from_end": everything.days[-4]}
@@ -113,7 +113,7 @@ def test_the_usual_comparison(client: Client, everything: Everything) -> None:
 
 
 def test_names_and_earlier_instants(client: Client, everything: Everything) -> None:
-    """The listed ids come with their names; as of an instant before the first calculation nothing changed."""
+    """Listed ids have names; as of an instant before the first calculation, nothing changed."""
     path = f"{everything.base}/chargebacks/changes"
     aggregate = client.answer(f"{everything.base}/chargebacks/aggregate", period="7d", names="true")
     answer = client.answer(path, period="7d", compare="year")
@@ -124,7 +124,7 @@ def test_names_and_earlier_instants(client: Client, everything: Everything) -> N
 
 
 def test_ranges_are_complete_and_alone(client: Client, everything: Everything) -> None:
-    """Two ranges need four dates in order, and neither a period nor a comparison."""
+    """Two ranges need four dates in order, and cannot be combined with a period or a comparison."""
     path = f"{everything.base}/chargebacks/changes"
 
     def _wrong(**params: str) -> set[str]:

@@ -1,4 +1,4 @@
-"""The cluster of a row is that of its resource in the inventory, wherever rows are filtered or grouped by it."""
+"""Rows can be filtered and grouped by the cluster of their resource in the inventory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PERIOD = {"period": "8d"}
 
 @pytest.fixture(scope="module")
 def clusters(everything: Everything) -> dict[str, str | None]:
-    """Resource → its cluster, found by the chain of parents of the list."""
+    """A map from resource to cluster, found by the parents in the list."""
     known = {each["resource_id"]: each for each in everything.resources}
 
     def _cluster(resource_id: str | None) -> str | None:
@@ -35,7 +35,7 @@ def _rows(everything: Everything) -> list[Record]:
 
 
 def test_groups(client: Client, everything: Everything, clusters: dict[str, str | None]) -> None:
-    """The aggregate, the breakdown of costs and the flow have the sums of the rows, with the clusters' names."""
+    """The aggregate, the breakdown of costs and the flow have the sums of the rows by cluster, with names."""
     sums: dict[str | None, Decimal] = defaultdict(Decimal)
     for row in _rows(everything):
         sums[clusters[row["resource_id"]]] += Decimal(row["amount"])
@@ -58,7 +58,7 @@ def test_groups(client: Client, everything: Everything, clusters: dict[str, str 
 @pytest.mark.extensive
 @pytest.mark.parametrize("excludes", [False, True])
 def test_filters(client: Client, everything: Everything, clusters: dict[str, str | None], excludes: bool) -> None:
-    """One cluster, several, and no cluster at all: of rows, costs, issues, files and bills."""
+    """One cluster, several, or no cluster can be selected or excluded in rows, costs, files and bills."""
     some = sorted({cluster for cluster in clusters.values() if cluster is not None})[:2]
     for values in (some[:1], some, [""], ["", some[0]]):
         wanted = {value or None for value in values}
@@ -73,7 +73,7 @@ def test_filters(client: Client, everything: Everything, clusters: dict[str, str
 
 
 def test_the_export_and_topics(client: Client, everything: Everything, clusters: dict[str, str | None]) -> None:
-    """The body of an export has the same filter; of topics it selects the cluster."""
+    """Exports accept the filter, and the summary of topics as well."""
     cluster = next(each for each in clusters.values() if each is not None)
     rows = [row for row in everything.chargebacks if clusters[row["resource_id"]] == cluster]
     body = {"columns": ["amount"], "filters": {"cluster_id": cluster}}

@@ -54,7 +54,7 @@ BAD: list[tuple[dict[str, Any], list[str]]] = [
 
 @pytest.mark.parametrize("endpoint", GETS, ids=lambda endpoint: endpoint.name)
 def test_every_get_accepts_the_common_parameters(client: Client, endpoint: Endpoint, everything: Everything) -> None:
-    """They are accepted everywhere; where they mean nothing they change nothing."""
+    """Every GET accepts the common parameters, even if it does not use them."""
     common: dict[str, Any] = {
         "start_date": TODAY,
         "end_date": TODAY,
@@ -68,7 +68,7 @@ def test_every_get_accepts_the_common_parameters(client: Client, endpoint: Endpo
 
 @pytest.mark.parametrize("endpoint", GETS, ids=lambda endpoint: endpoint.name)
 def test_every_get_refuses_what_is_wrong_with_them(client: Client, endpoint: Endpoint) -> None:
-    """Invalid, unknown and repeated parameters are answered with 400, and all of them are named."""
+    """Invalid, unknown and repeated parameters are a 400 that names all of them."""
     for parameters, named in BAD:
         response = client.get(endpoint.of("acme"), params=dict(endpoint.needed) | parameters)
         assert complaints(response) == named, parameters
@@ -77,7 +77,7 @@ def test_every_get_refuses_what_is_wrong_with_them(client: Client, endpoint: End
 @pytest.mark.extensive
 @pytest.mark.parametrize("name", PAGED)
 def test_pages(client: Client, everything: Everything, name: str) -> None:
-    """The default is page 1 of 100; sizes are 1 to 1000; any page is the same part of the same list."""
+    """The default is page 1 of size 100; sizes are 1 to 1000; a page is always the same part of the list."""
     path = f"{everything.base}/{name}"
     default = client.answer(path)
     assert (default["page"], default["page_size"]) == (1, 100)
@@ -94,7 +94,7 @@ def test_pages(client: Client, everything: Everything, name: str) -> None:
 @pytest.mark.parametrize("name", PAGED)
 @pytest.mark.parametrize("page", [10_000, 2**31, 2**63, 10**40])
 def test_pages_past_the_end_are_empty(client: Client, everything: Everything, name: str, page: int) -> None:
-    """However far past the end, the response is an empty page of the same list."""
+    """A page past the end is empty, however far."""
     answer = client.answer(f"{everything.base}/{name}", page=page, page_size=1000)
     assert answer["items"] == []
     assert answer["page"] == page
@@ -102,7 +102,7 @@ def test_pages_past_the_end_are_empty(client: Client, everything: Everything, na
 
 
 def test_an_empty_list_has_no_pages(client: Client, everything: Everything) -> None:
-    """``pages`` of nothing is 0."""
+    """An empty list has 0 ``pages``."""
     answer = client.answer(f"{everything.base}/billing", resource_id="nobody")
     assert answer == {"items": [], "total": 0, "page": 1, "page_size": 100, "pages": 0}
 
@@ -113,7 +113,7 @@ DATED = ["billing", "chargebacks", "chargebacks/allocation-issues", "topic-attri
 @pytest.mark.extensive
 @pytest.mark.parametrize("name", DATED)
 def test_the_default_range_is_the_lookback(client: Client, everything: Everything, name: str) -> None:
-    """Without dates the tenant's lookback window applies: the end is today, the start lies the lookback before it."""
+    """Without dates, the range is the tenant's lookback window, which ends today."""
     path, lookback = f"{everything.base}/{name}", DAYS
     whole = client.all_items(path)
     start, end = TODAY - timedelta(days=lookback), TODAY
@@ -126,7 +126,7 @@ def test_the_default_range_is_the_lookback(client: Client, everything: Everythin
 
 @pytest.mark.parametrize("path", [TENANT.format(tenant_name="acme") + "/billing", "/api/v1/tenants"])
 def test_extreme_dates_and_zones_are_harmless(client: Client, path: str) -> None:
-    """Any date of the calendar is valid in any zone."""
+    """Any date of the calendar is valid in any time zone."""
     for zone in ("Pacific/Kiritimati", "Etc/GMT+12", "Asia/Kathmandu", "UTC"):
         parameters = {"start_date": "0001-01-01", "end_date": "9999-12-31", "timezone": zone}
         assert client.get(path, params=parameters).status_code == 200

@@ -1,4 +1,4 @@
-"""SPEC §4: CORS is configurable; the allowed methods are GET, POST, PATCH and DELETE. Off unless configured."""
+"""SPEC §4: CORS is off unless configured; the allowed methods are GET, POST, PATCH and DELETE."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def preflight(client: httpx.Client, origin: str, method: str) -> httpx.Response:
 
 
 def test_off_by_default(client: Client) -> None:
-    """No header invites another origin, and a preflight is no request that exists."""
+    """By default there are no CORS headers, and a preflight request is a 405."""
     response = client.get("/api/v1/tenants", headers={"Origin": OURS})
     assert not [name for name in response.headers if name.startswith("access-control")]
     assert kind_of(preflight(client, OURS, "GET"), 405) == "method-not-allowed"
 
 
 def test_allowed_origins_may_read(open_to_some: httpx.Client) -> None:
-    """Every response names the origin, problems included; other origins are not named."""
+    """Every response allows the configured origin, errors included; other origins are not allowed."""
     for path in ("/health", "/api/v1/tenants", "/api/v1/tenants/nobody/billing", "/nowhere"):
         answer = open_to_some.get(path, headers={"Origin": OURS})
         assert answer.headers["access-control-allow-origin"] == OURS
@@ -51,7 +51,7 @@ def test_allowed_origins_may_read(open_to_some: httpx.Client) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PATCH", "DELETE"])
 def test_allowed_methods(open_to_some: httpx.Client, method: str) -> None:
-    """Exactly four, for allowed origins only."""
+    """Exactly four methods are allowed, for configured origins only."""
     answer = preflight(open_to_some, OURS, method)
     assert answer.status_code == 200
     assert {name.strip() for name in answer.headers["access-control-allow-methods"].split(",")} == {
@@ -64,5 +64,5 @@ def test_allowed_methods(open_to_some: httpx.Client, method: str) -> None:
 
 
 def test_other_methods_are_not_allowed(open_to_some: httpx.Client) -> None:
-    """PUT is not among the methods of the specification: pages of other origins use PATCH."""
+    """A preflight request for PUT is refused; pages of other origins use PATCH."""
     assert preflight(open_to_some, OURS, "PUT").status_code == 400

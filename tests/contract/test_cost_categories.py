@@ -1,4 +1,4 @@
-"""Cost categories: whose change it was, and that none is lost."""
+"""Cost categories: every change has an author, and none is lost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def put(client: Client, document: Any, **headers: str) -> httpx.Response:
 
 
 def test_the_life_of_a_category(scratch: Client) -> None:
-    """Created, read, listed, changed by two, removed, and still known."""
+    """A category is created, read, listed, changed by two clients, and removed; its history remains."""
     made = put(scratch, {"rules": []}, **{"If-None-Match": "*"})
     assert made.status_code == 201
     assert scratch.answer(PATH) == made.json()
@@ -42,7 +42,7 @@ def test_the_life_of_a_category(scratch: Client) -> None:
 
 
 def test_what_is_refused(scratch: Client) -> None:
-    """400, with every problem of a document or a file."""
+    """A 400 names every problem of a document or a file."""
     wrong = {"rules": [{"assign": "a"}], "share": [{"from": "a", "to": "a", "by": "even"}], "valeus": {}}
     assert complaints(put(scratch, wrong))[:2] == ["document.rules[0].match", "document.share[0].to"]
     file = {"csv": "entity_type,entity_id,value\nuser,sa-1,\n"}

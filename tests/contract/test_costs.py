@@ -1,4 +1,4 @@
-"""Costs agree with the lists and the aggregates, in one response."""
+"""Costs agree with the lists and the aggregates."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_costs_are_the_aggregates(
     length: int,
     top: int,
 ) -> None:
-    """Totals, breakdowns, times and the period before equal the sums of the aggregate, to the last digit."""
+    """Totals, breakdowns, series and the previous period equal the aggregate exactly."""
     period = {"start_date": everything.days[-1 - min(length, 10)], "end_date": everything.days[-1], "timezone": zone}
     params = period | filters | {"by": by, "time_bucket": unit, "top": top}
     answer = client.answer(f"{everything.base}/costs", **params)
@@ -67,7 +67,7 @@ def _plus(amounts: Iterable[Decimal]) -> Decimal:
 def _aggregated(
     client: Client, everything: Everything, params: Record, by: str, unit: str
 ) -> dict[str | None, dict[str, Decimal]]:
-    """Value → unit of time → amount."""
+    """Return a map from value and time bucket to amount."""
     path = f"{everything.base}/chargebacks/aggregate"
     sums: dict[str | None, dict[str, Decimal]] = defaultdict(dict)
     for bucket in client.answer(path, **params, group_by=by, time_bucket=unit)["buckets"]:
@@ -99,7 +99,7 @@ def _check_breakdown(
 
 
 def test_every_part(client: Client, everything: Everything) -> None:
-    """Issues are those of the list, days are the bill and what was charged, topics are their aggregate."""
+    """Issues equal the list, days equal the bill and the chargebacks, and topics equal their aggregate."""
     params = {"period": "10d", "include": "issues,days,forecast,topics", "top": 50, "by": "identity_id"}
     answer = client.answer(f"{everything.base}/costs", **params)
     days = everything.days[-10:]
@@ -115,7 +115,7 @@ def test_every_part(client: Client, everything: Everything) -> None:
         assert (each["billed"], each["charged"]) == (shown(total(lines, "total_cost")), shown(total(charged)))
     topics = client.answer(f"{everything.base}/topic-attributions/aggregate", period="10d", time_bucket="month")
     assert answer["topics"]["total"] == topics["total_amount"]
-    assert answer["forecast"] is None  # a few days are no history
+    assert answer["forecast"] is None  # a few days are not enough
     names = {each["identity_id"]: each["display_name"] for each in everything.identities}
     for item in answer["breakdowns"][0]["items"]:
         assert item["name"] == names[item["value"]]
@@ -134,7 +134,7 @@ def test_topics_ignore_what_they_do_not_know(client: Client, everything: Everyth
 
 
 def test_a_tenant_without_topics_or_days(client: Client) -> None:
-    """The response is complete and empty."""
+    """Without topics and days, the response has all fields and is empty."""
     answer = client.answer("/api/v1/tenants/plain/costs", include="issues,days,forecast,topics")
     assert (answer["total"]["amount"], answer["topics"], answer["forecast"]) == ("0.00", None, None)
     assert {each["state"] for each in answer["days"]} == {"none"}

@@ -1,4 +1,4 @@
-"""Every list and every sum as a file: what the JSON says, field by field."""
+"""Every list and every sum as a file, compared with the JSON field by field."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_files_say_what_the_json_says(
     read: Callable[[Client, str, Record], list[Record]],
     params: Record,
 ) -> None:
-    """By path and by ``Accept``; the same rows in the same order, under a file name of its own."""
+    """The path and ``Accept`` give the same file, with the rows of the JSON in order."""
     url = f"{everything.base}/{path}"
     by_path = client.get(f"{url}.csv", params=params)
     assert by_path.status_code == 200, by_path.text
@@ -84,6 +84,6 @@ def _text(value: Any) -> str:
 
 @pytest.mark.parametrize("path", ["resources", "tags", "costs", "topics", "chargebacks/aggregate"])
 def test_what_is_refused(client: Client, everything: Everything, path: str) -> None:
-    """The same as by the endpoint itself."""
+    """A file refuses the same parameters as its endpoint."""
     wrong = {"nonsense": "1", "timezone": "Mars"}
     assert complaints(client.get(f"{everything.base}/{path}.csv", params=wrong)) == ["nonsense", "timezone"]

@@ -1,4 +1,4 @@
-"""Sums in another currency, everywhere by the same rates."""
+"""Sums in another currency use the same rates everywhere."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ CONVERSION = {"billed_currency": "USD", "rates": {"2026-01": "0.85137"}}
 
 
 def plus(amounts: Iterable[str]) -> Decimal:
-    """The exact sum."""
+    """Return the exact sum."""
     return sum(map(Decimal, amounts), Decimal(0))
 
 
 def converted(amount: str) -> str:
-    """A USD amount of January in EUR."""
+    """Convert a USD amount of January to EUR."""
     return shown(Decimal(amount) * RATE)
 
 
 @pytest.mark.parametrize("path", ["chargebacks/aggregate", "topic-attributions/aggregate"])
 def test_aggregates(client: Client, everything: Everything, path: str) -> None:
-    """Each bucket, and the total, is that of the bill's currency times the rate."""
+    """Each bucket, and the total, is the amount in the bill's currency times the rate."""
     ours, theirs = (
         client.answer(f"{everything.base}/{path}", period="8d", **asked) for asked in ({}, {"currency": "EUR"})
     )
@@ -59,13 +59,13 @@ def test_one_total_on_every_page(client: Client, everything: Everything) -> None
 
 
 def test_the_currency_of_the_bill(client: Client, everything: Everything) -> None:
-    """It is accepted, and converts nothing."""
+    """The currency of the bill is accepted and converts nothing."""
     path = f"{everything.base}/chargebacks/aggregate"
     assert client.answer(path, currency="USD") == client.answer(path)
 
 
 def test_files_name_the_rates(client: Client, everything: Everything) -> None:
-    """In a header, as their columns are the same."""
+    """Files have the same columns, so the rates are in a header."""
     for name in ("costs", "topics", "unit-costs", "chargebacks/aggregate", "topic-attributions/aggregate"):
         response = client.get(f"{everything.base}/{name}.csv", params={"period": "2d", "currency": "EUR"})
         assert response.status_code == 200
@@ -74,7 +74,7 @@ def test_files_name_the_rates(client: Client, everything: Everything) -> None:
 
 @pytest.mark.parametrize("name", ["costs", "series", "topics", "flow", "unit-costs", "chargebacks/aggregate"])
 def test_what_cannot_be_converted(client: Client, everything: Everything, name: str) -> None:
-    """A currency that the tenant does not have, and a month without a rate, which is named."""
+    """An unknown currency and a month without a rate are refused; the message names them."""
     for currency, message in (
         ("CHF", "should be a currency of this tenant: USD, EUR, GBP"),
         ("GBP", "has no rate for 2026-01; add them to currencies.GBP of the tenant"),

@@ -1,4 +1,4 @@
-"""Control databases of both kinds give the same responses."""
+"""Both kinds of control databases give the same responses."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from tests.contract.seeded import SEED, SEEDED
 from tests.support.clock import FixedClock
 from tests.support.databases import KINDS
 
-#: Random ids, digests of what has an instant, and instants.
+#: Random ids, digests of content with timestamps, and timestamps.
 _VARIES = re.compile(r'"(?:[0-9a-f]{32}|[0-9a-f]{64}|[0-9a-f-]{36}|cbt_\w+)"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z')
 
 
 def answers(folder: Path, kind: str) -> list[tuple[str, int, str]]:
-    """Send every example of the documentation, writes included, to a new service over a database of that kind."""
+    """Send every documented example, including writes, to a new service with that kind of database; return the
+    responses."""
     folder.mkdir()
     with (
         deployed(folder, ("acme",), kind=kind, clock=FixedClock()) as deployment,
@@ -37,6 +38,6 @@ def answers(folder: Path, kind: str) -> list[tuple[str, int, str]]:
 
 @pytest.mark.drill
 def test_the_answers_do_not_depend_on_the_database(tmp_path: Path, postgresql: str) -> None:
-    """Every documented request, in its order, gets the same response over SQLite and over PostgreSQL."""
+    """Every documented request, in order, gets the same response with SQLite and PostgreSQL."""
     expected, found = (answers(tmp_path / kind, kind) for kind in KINDS)
     assert [each for each in zip(expected, found, strict=True) if each[0] != each[1]] == []

@@ -1,4 +1,4 @@
-"""The responses in ``docs/api.md`` are those of a service, which serves the document that the page is made of."""
+"""The responses in ``docs/api.md`` match those of a service, which serves the documented OpenAPI document."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.serving import wait_until
 
 
 def test_the_service_serves_this_document(client: Client) -> None:
-    """The document of a running service is the one that the page and its types are made of."""
+    """A running service returns the OpenAPI document from which the page and its types are generated."""
     assert document_text(client.answer("/openapi.json")) == DOCUMENT.read_text(encoding="utf-8")
 
 
@@ -34,8 +34,8 @@ def without_rest(value: Any) -> Any:
 
 @pytest.mark.extensive
 def test_documented_answers_are_what_is_answered_now(scratch: Client) -> None:
-    """Each documented request is on the page and succeeds; the documented response and the present one are as the
-    document describes them."""
+    """Each documented request is on the page and succeeds; the documented and the present response conform to the
+    OpenAPI document."""
     asker, documented = Asker(scratch, "scratch"), sections(PAGE.read_text(encoding="utf-8"))
     for example in EXAMPLES:
         text = documented[example.endpoint]
@@ -48,7 +48,7 @@ def test_documented_answers_are_what_is_answered_now(scratch: Client) -> None:
 
 
 def check_answer(example: Example, section: str, now: str, status: int) -> None:
-    """Check that the response on the page and the present response are of one kind."""
+    """Check that the response on the page and the present response are of the same kind."""
     blocks = re.findall(r"```(?:json|text)\n(.*?)\n```", section, flags=re.DOTALL)
     if not now:
         assert blocks == []

@@ -1,6 +1,6 @@
-"""The contract, the routes, the OpenAPI document and ``docs/api.md`` name the same endpoints and parameters.
+"""The contract, the routes, the OpenAPI document and ``docs/api.md`` have the same endpoints and parameters.
 
-None of this needs a service: ``make check`` runs it.
+These tests need no service: ``make check`` runs them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.contract.endpoints import BY_NAME, COMMON, ENDPOINTS, TENANT, Endpoin
 from tests.contract.examples import EXAMPLES
 
 STALE = "stale: run `python -m tests.contract.documentation`"
-#: Endpoints whose responses are neither JSON nor CSV; a page of their own describes them.
+#: Endpoints whose responses are neither JSON nor CSV; other pages describe them.
 ELSEWHERE = {
     "GET /metrics/chargebacks",
     *(f"GET {TENANT}/{name}" for name in ("statement.html", "statement.pdf", "statements.zip", "closings.jsonl")),
@@ -30,7 +30,7 @@ ELSEWHERE = {
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
-    """The OpenAPI document of the code."""
+    """The OpenAPI document from the code."""
     return create_app(Services(__version__, "both")).openapi()
 
 
@@ -41,7 +41,7 @@ def operation_of(document: dict[str, Any], endpoint: Endpoint) -> dict[str, Any]
 
 
 def test_routes_are_those_of_the_contract() -> None:
-    """No endpoint is missing, and none is there that the contract does not know."""
+    """The routes are exactly those of the contract."""
     app = create_app(Services("0", "both"))
     found = set()
     for template, operations in app.openapi()["paths"].items():
@@ -53,7 +53,7 @@ def test_routes_are_those_of_the_contract() -> None:
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.name)
 def test_the_openapi_document(document: dict[str, Any], endpoint: Endpoint) -> None:
-    """It names exactly the parameters, the fields of the body, and the success of the contract."""
+    """The document has exactly the parameters, the body fields and the success statuses of the contract."""
     operation = operation_of(document, endpoint)
     queries = {each["name"] for each in operation.get("parameters", []) if each["in"] == "query"}
     assert queries == endpoint.parameters or (endpoint.is_file and queries > endpoint.parameters), steady
@@ -67,13 +67,13 @@ def test_the_openapi_document(document: dict[str, Any], endpoint: Endpoint) -> N
 
 
 def test_the_browser_page_knows_this_document(document: dict[str, Any]) -> None:
-    """The types of the page are made of the document of the code; `python -m tests.contract.documentation` writes it,
+    """The page's types are generated from the document in the code: `python -m tests.contract.documentation` writes it,
     and `npm run types` in `web/` the types."""
     assert document_text(document) == DOCUMENT.read_text(encoding="utf-8"), STALE
 
 
 def test_every_parameter_is_described(document: dict[str, Any]) -> None:
-    """The document describes every parameter and every field for people."""
+    """The document has a description of every parameter and every field."""
     for endpoint in ENDPOINTS:
         operation = operation_of(document, endpoint)
         for name, _, meaning in [
@@ -86,18 +86,18 @@ def test_every_parameter_is_described(document: dict[str, Any]) -> None:
 
 @pytest.fixture(scope="module")
 def page() -> str:
-    """The text of the page."""
+    """The text of the page ``docs/api.md``."""
     return PAGE.read_text(encoding="utf-8")
 
 
 def sections(page: str) -> dict[str, str]:
-    """Endpoint → its section of the page."""
+    """A map from endpoint to its section of the page."""
     parts = re.split(r"^### (.+)$", page, flags=re.MULTILINE)
     return {name: text.partition("\n## ")[0] for name, text in zip(parts[1::2], parts[2::2], strict=True)}
 
 
 def test_every_endpoint_is_on_the_page(page: str) -> None:
-    """No endpoint is missing, none is there that does not exist."""
+    """The page has exactly the endpoints of the contract."""
     assert sections(page).keys() | ELSEWHERE == BY_NAME.keys()
     assert {example.endpoint for example in EXAMPLES} == sections(page).keys()
     assert all(name in page for name in ELSEWHERE)
@@ -107,7 +107,7 @@ def test_every_endpoint_is_on_the_page(page: str) -> None:
     "endpoint", [each for each in ENDPOINTS if each.name not in ELSEWHERE], ids=lambda each: each.name
 )
 def test_every_parameter_is_on_the_page(page: str, endpoint: Endpoint) -> None:
-    """The table of an endpoint names exactly its own parameters or fields; the common ones have one table."""
+    """The table of an endpoint has exactly its own parameters or fields; the common ones have one table."""
     text = sections(page)[endpoint.name]
     named = set(re.findall(r"^\| `([^`]+)` \|", text, flags=re.MULTILINE))
     assert named == (frozenset() if endpoint.is_file else endpoint.query | endpoint.body)
@@ -116,8 +116,8 @@ def test_every_parameter_is_on_the_page(page: str, endpoint: Endpoint) -> None:
 
 
 def test_the_page_can_be_written_again(document: dict[str, Any], page: str) -> None:
-    """Apart from responses, the page is as the tool would write it: neither stale nor edited by hand. Responses are
-    compared with those of a service in `test_documented_answers.py`."""
+    """Apart from responses, the page is what the tool would write, so it is neither outdated nor edited by hand.
+    Responses are compared in `test_documented_answers.py`."""
     nothing = httpx.Response(200, json={})
     again = page_of(document, nothing, lambda _: nothing)
 
@@ -134,16 +134,16 @@ def test_the_page_can_be_written_again(document: dict[str, Any], page: str) -> N
 
 
 def test_the_page_does_not_change_by_itself(page: str) -> None:
-    """Written a second time, the page is the same: no response shows the time at which it was written."""
+    """No response shows the time at which the page was written, so writing it again does not change it."""
     assert steady(page) == page
 
 
 def test_every_subject_has_one_heading(page: str) -> None:
-    """The endpoints of a subject are next to each other, so that links to headings need no numbers."""
+    """The endpoints of a subject are under one heading, so that links to headings need no numbers."""
     headings = re.findall(r"^## (.+)$", page, flags=re.MULTILINE)
     assert len(headings) == len(set(headings))
 
 
 def squeezed(text: str) -> list[str]:
-    """The lines that say something."""
+    """Return the lines that are not blank."""
     return [line for line in text.splitlines() if line.strip()]

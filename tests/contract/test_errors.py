@@ -1,4 +1,4 @@
-"""SPEC §5 and §7: what is not there, what is not possible, what is too large and what takes too long."""
+"""SPEC §5 and §7: responses for missing, impossible, too large and too slow requests."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ BODIES: dict[str, Any] = {
 
 
 def body_of(endpoint: Endpoint) -> dict[str, Any]:
-    """A valid body."""
+    """Return a valid body."""
     body = {name: copy.deepcopy(value) for name, value in BODIES.items() if name in endpoint.body}
     if endpoint.path.endswith("/bulk-delete"):
         del body["items"][0]["tag_value"]
@@ -51,13 +51,13 @@ def body_of(endpoint: Endpoint) -> dict[str, Any]:
 
 
 def ask(client: httpx.Client, endpoint: Endpoint, path: str) -> httpx.Response:
-    """A valid request."""
+    """Send a valid request."""
     return client.request(endpoint.method, path, json=body_of(endpoint) or None, params=endpoint.needed)
 
 
 @pytest.mark.parametrize("endpoint", OF_TENANTS, ids=lambda endpoint: endpoint.name)
 def test_an_unknown_tenant_is_404(client: Client, endpoint: Endpoint) -> None:
-    """Every endpoint responds with 404, whatever the name looks like; names are case-sensitive."""
+    """Every endpoint responds with 404 for an unknown tenant, whatever its name; names are case-sensitive."""
     for name in ("nobody", "ACME", "acme%20", "%00", "..%2F..", "a" * 300):
         assert kind_of(ask(client, endpoint, endpoint.of(name)), 404) == "not-found"
 
@@ -78,13 +78,13 @@ def test_an_unknown_tenant_is_404(client: Client, endpoint: Endpoint) -> None:
     ],
 )
 def test_other_paths_are_404(client: Client, path: str) -> None:
-    """Every path except ``/health`` has the prefix ``/api/v1``, and nothing is redirected."""
+    """Only ``/health`` is outside the prefix ``/api/v1``; other paths are a 404 and never redirect."""
     assert kind_of(client.get(path), 404) == "not-found"
 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_other_methods_are_405(client: Client, path: str) -> None:
-    """A problem that names the methods that are possible."""
+    """A 405 lists the allowed methods."""
     possible = {endpoint.method for endpoint in ENDPOINTS if endpoint.path == path}
     concrete = next(endpoint for endpoint in ENDPOINTS if endpoint.path == path).of("acme")
     possible |= {"HEAD"} if "GET" in possible else set()
@@ -103,13 +103,13 @@ def test_other_methods_are_405(client: Client, path: str) -> None:
     "endpoint", [endpoint for endpoint in ENDPOINTS if endpoint.method == "GET"], ids=lambda endpoint: endpoint.name
 )
 def test_head_is_get_without_the_body(client: Client, endpoint: Endpoint) -> None:
-    """The same status and the same headers, for refused requests too."""
+    """HEAD has the same status and headers as GET, also for refused requests."""
     path = endpoint.of("acme")
     for asked in (path, f"{path}?nonsense=1"):
         got, head = client.get(asked), client.head(asked)
         assert head.content == b""
         assert head.status_code == got.status_code
-        # Headers that HEAD lacks, because they are known only when the body is made.
+        # HEAD lacks headers that are known only when the body is made.
         assert {**head.headers, "date": ""} == {**_without(got.headers, "transfer-encoding"), "date": ""}
 
 
@@ -119,7 +119,7 @@ def _without(headers: httpx.Headers, name: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("path", ["/", "/docs", "/docs/swagger-ui.css", "/openapi.json", "/metrics"])
 def test_head_of_pages(client: Client, path: str) -> None:
-    """Paths outside the document support HEAD too."""
+    """Paths outside the document support HEAD as well."""
     head = client.head(path)
     assert (head.status_code, head.content) == (200, b"")
     assert int(head.headers["content-length"]) > 0
@@ -139,19 +139,19 @@ def test_writes_have_no_query(client: Client, endpoint: Endpoint) -> None:
     "endpoint", [endpoint for endpoint in ENDPOINTS if endpoint.body], ids=lambda endpoint: endpoint.name
 )
 def test_a_body_that_is_too_large_is_413(client: Client, endpoint: Endpoint) -> None:
-    """Beyond 8 MiB nothing is read; just below, a body is judged by what it says."""
+    """A body beyond 8 MiB is refused unread; one just below is parsed."""
     large = b" " * (8 * 2**20 + 1)
     assert kind_of(client.request(endpoint.method, endpoint.of("acme"), content=large), 413) == "body-too-large"
     assert kind_of(client.request(endpoint.method, endpoint.of("acme"), content=large[:-1]), 400) == "invalid-request"
 
 
 def test_credentials_are_not_looked_at(client: Client) -> None:
-    """The service neither issues nor validates tokens: no credentials are ever refused."""
+    """Without an access mode, credentials are ignored and never refused."""
     for headers in ({}, {"Authorization": "Bearer nonsense"}, {"Authorization": "Basic !!!"}, {"Cookie": "session=x"}):
         assert client.get("/api/v1/tenants", headers=headers).status_code == 200
 
 
-#: Endpoints that respond, or refuse, without reading the storage.
+#: Endpoints that respond without reading the storage.
 AT_ONCE = ("/health", "/me", "/pipeline/run", "/metrics/chargebacks")
 
 
@@ -168,7 +168,7 @@ def test_every_endpoint_keeps_the_time_limit(scratch: Client, deployment: Deploy
 
 
 def test_what_is_too_slow_is_interrupted(own_folder: Path) -> None:
-    """The response comes at the limit, not with the end of the query; the query is cancelled."""
+    """The response comes at the limit, not at the end of the query, and the query is cancelled."""
     day, rows = date(2026, 1, 1), 400_000
     row = Share(day, "sa", "1.5").row()
     columns = {field.name: pa.repeat(pa.scalar(row[field.name], field.type), rows) for field in CHARGEBACKS}
@@ -189,7 +189,7 @@ def test_what_is_too_slow_is_interrupted(own_folder: Path) -> None:
 
 
 def is_idle() -> bool:
-    """Return whether this process does nothing for a moment."""
+    """Return whether this process is idle for a moment."""
     before = os.times()
     time.sleep(0.3)
     after = os.times()

@@ -1,4 +1,4 @@
-"""Every request about a tenant, sent twice: the second response is 304."""
+"""Every request about a tenant is sent twice: the second response is a 304."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.contract.endpoints import ENDPOINTS, TENANT, Endpoint
 from tests.contract.records import Client, Everything, needed_of
 
 ROWS = {f"{TENANT}/{name}.csv" for name in ("chargebacks", "billing", "topic-attributions")}
-#: Files that are streamed, and whose responses are never 304.
+#: Files that are streamed, so that their responses are never 304.
 STREAMED = {f"{TENANT}/statements.zip"}
 GETS = [endpoint for endpoint in ENDPOINTS if endpoint.method == "GET" and endpoint.path.startswith(TENANT)]
 
@@ -25,7 +25,7 @@ def _get(
 
 @pytest.mark.parametrize("endpoint", GETS, ids=lambda endpoint: endpoint.name)
 def test_a_repeated_question_is_answered_304(client: Client, everything: Everything, endpoint: Endpoint) -> None:
-    """The 304 has the ETag of the first response and no body; streamed files have no ETag. The document says so."""
+    """A 304 has no body; streamed files have no ETag, as the document says."""
     operation: dict[str, Any] = client.answer("/openapi.json")["paths"][endpoint.documented]["get"]
     first = _get(client, everything, endpoint)
     assert first.status_code == 200

@@ -14,19 +14,19 @@ from tests.contract.records import Client, Everything, Record, key_of, those
 from tests.support.clock import TODAY
 from tests.support.explained import check_explanation
 
-#: How many rows of each way of splitting are explained.
+#: How many rows of each kind are explained.
 SAMPLED = 3
 
 
 def explained(client: Client, everything: Everything, row: Record, **more: object) -> Record:
-    """The explanation of a row."""
+    """Return the explanation of a row."""
     found: Record = client.answer(f"{everything.base}/chargebacks/explain", **(key_of(row) | more))
     return found
 
 
 @pytest.mark.extensive
 def test_rows_of_every_kind(client: Client, everything: Everything) -> None:
-    """The calculation gives the stored amount, the line's rows sum to it, and the checker derives the same."""
+    """The calculation gives the stored amount, the line's rows sum to it, and an independent check agrees."""
     kinds: dict[tuple[str, ...], list[Record]] = {}
     for row in everything.chargebacks:
         kinds.setdefault((row["product_type"], row["allocation_detail"]), []).append(row)
@@ -42,7 +42,7 @@ def test_rows_of_every_kind(client: Client, everything: Everything) -> None:
 
 
 def test_all_contenders_of_a_line(client: Client, everything: Everything) -> None:
-    """The amounts of the contenders are those of their rows."""
+    """The contenders are the identities with rows of the portion."""
     row = those(everything.chargebacks, allocation_method="usage_ratio")[0]
     found = explained(client, everything, row)
     line = [each for each in everything.chargebacks if each["metadata"]["line_id"] == found["line_id"]]
@@ -53,7 +53,7 @@ def test_all_contenders_of_a_line(client: Client, everything: Everything) -> Non
 
 
 def test_contenders_are_paged(client: Client, everything: Everything) -> None:
-    """The pages have every contender once, in addition to the requested identity."""
+    """The pages together have every contender once; the requested identity is on each page."""
     row = those(everything.chargebacks, allocation_method="usage_ratio")[-1]
     whole = explained(client, everything, row, page_size=1000)["evidence"]["contenders"]
     for page, each in enumerate(whole, start=1):
@@ -63,7 +63,7 @@ def test_contenders_are_paged(client: Client, everything: Everything) -> None:
 
 
 def test_links_lead_there_and_on(client: Client, everything: Everything) -> None:
-    """The link in a row's metadata explains the row, and the links of the response lead to the line and its rows."""
+    """The link in a row's metadata leads to its explanation, and the links there lead to the line and its rows."""
     listed = f"{everything.base}/chargebacks"
     row = client.answer(listed, page_size=1)["items"][0]
     path = urljoin(listed, row["metadata"]["explain"])
@@ -77,7 +77,7 @@ def test_links_lead_there_and_on(client: Client, everything: Everything) -> None
 
 
 def test_an_identity_that_gets_nothing(client: Client, everything: Everything) -> None:
-    """No row, no arithmetic, and the reason; unknown identities are no error."""
+    """There is no row and no arithmetic, but a reason; an unknown identity is not an error."""
     row = those(everything.chargebacks, allocation_method="usage_ratio")[0]
     found = explained(client, everything, row, identity_id="sa-nobody")
     assert (found["row"], found["arithmetic"], found["recomputed"]) == (None, None, "same")
@@ -86,7 +86,7 @@ def test_an_identity_that_gets_nothing(client: Client, everything: Everything) -
 
 
 def test_an_etag_and_an_earlier_instant(client: Client, everything: Everything) -> None:
-    """The response is not computed again while nothing has changed; before the first calculation there is none."""
+    """A matching ETag gets 304; as of an instant before the first calculation, there is no explanation."""
     path = f"{everything.base}/chargebacks/explain"
     key = key_of(everything.chargebacks[0])
     first = client.get(path, params=key)
@@ -98,7 +98,7 @@ def test_an_etag_and_an_earlier_instant(client: Client, everything: Everything) 
 
 
 def test_what_is_not_there(client: Client, everything: Everything) -> None:
-    """Unknown lines, days and portions are 404."""
+    """Unknown lines, days and portions are a 404."""
     key = key_of(everything.chargebacks[0])
     others: list[Record] = [{"line_id": "none"}, {"date": str(TODAY + timedelta(days=1))}, {"portion": 1000}]
     for wrong in others:
@@ -106,7 +106,7 @@ def test_what_is_not_there(client: Client, everything: Everything) -> None:
 
 
 def test_what_is_refused(client: Client, everything: Everything) -> None:
-    """All mistakes are named together; an identity with several rows of a line needs the portion."""
+    """All mistakes are reported together; if an identity has several rows of a line, the portion is required."""
     path = f"{everything.base}/chargebacks/explain"
     assert complaints(client.get(path)) == ["date", "identity_id", "line_id"]
     wrong: Record = {"date": "2026-02-30", "line_id": "", "identity_id": "x" * 256, "portion": 0, "as_of": "soon"}

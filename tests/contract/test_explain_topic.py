@@ -13,12 +13,12 @@ from tests.contract.records import Client, Everything, Record, those, topic_key_
 from tests.support.clock import TODAY
 from tests.support.explained import check_topic_explanation
 
-#: How many rows of each way of attributing are explained.
+#: How many rows of each kind are explained.
 SAMPLED = 4
 
 
 def explained(client: Client, everything: Everything, row: Record, **more: object) -> Record:
-    """The explanation of a row."""
+    """Return the explanation of a row."""
     path = f"{everything.base}/topic-attributions/explain"
     found: Record = client.answer(path, **(topic_key_of(row) | more))
     return found
@@ -26,7 +26,7 @@ def explained(client: Client, everything: Everything, row: Record, **more: objec
 
 @pytest.mark.extensive
 def test_rows_of_every_kind(client: Client, everything: Everything) -> None:
-    """The calculation gives the stored amount, the line's rows sum to it, and the checker derives the same."""
+    """The calculation gives the stored amount, the line's rows sum to it, and an independent check agrees."""
     kinds: dict[tuple[str, ...], list[Record]] = {}
     for row in everything.topics:
         kinds.setdefault((row["product_type"], row["attribution_method"]), []).append(row)
@@ -41,7 +41,7 @@ def test_rows_of_every_kind(client: Client, everything: Everything) -> None:
 
 
 def test_a_topic_that_has_nothing(client: Client, everything: Everything) -> None:
-    """No row, no arithmetic, and the reason; unknown topics are no error."""
+    """There is no row and no arithmetic, but a reason; an unknown topic is not an error."""
     row = those(everything.topics, attribution_method="bytes_ratio")[0]
     found = explained(client, everything, row, topic_name="no-such-topic")
     assert (found["row"], found["arithmetic"], found["recomputed"]) == (None, None, "same")
@@ -50,7 +50,7 @@ def test_a_topic_that_has_nothing(client: Client, everything: Everything) -> Non
 
 
 def test_links_lead_there_and_on(client: Client, everything: Everything) -> None:
-    """The link in a row's metadata explains the row, and the links of the response lead to the line and its rows."""
+    """The link in a row's metadata leads to its explanation, and the links there lead to the line and its rows."""
     listed = f"{everything.base}/topic-attributions"
     row = client.answer(listed, page_size=1)["items"][0]
     path = urljoin(listed, row["metadata"]["explain"])
@@ -64,7 +64,7 @@ def test_links_lead_there_and_on(client: Client, everything: Everything) -> None
 
 
 def test_contenders_are_paged(client: Client, everything: Everything) -> None:
-    """The pages have every topic once, in addition to the requested one."""
+    """The pages together have every topic once; the requested topic is on each page."""
     row = those(everything.topics, attribution_method="bytes_ratio")[-1]
     whole = explained(client, everything, row, page_size=1000)["evidence"]["contenders"]
     for page, each in enumerate(whole, start=1):
@@ -74,7 +74,7 @@ def test_contenders_are_paged(client: Client, everything: Everything) -> None:
 
 
 def test_what_is_not_there(client: Client, everything: Everything) -> None:
-    """Unknown lines and days are 404, and so are lines that are not attributed to topics."""
+    """Unknown lines and days, and lines that are not attributed to topics, are a 404."""
     key = topic_key_of(everything.topics[0])
     attributed = {row["metadata"]["line_id"] for row in everything.topics}
     other = next(line for line in everything.billing if line["metadata"]["line_id"] not in attributed)
@@ -85,7 +85,7 @@ def test_what_is_not_there(client: Client, everything: Everything) -> None:
 
 
 def test_what_is_refused(client: Client, everything: Everything) -> None:
-    """All mistakes are named together."""
+    """All mistakes are reported together."""
     path = f"{everything.base}/topic-attributions/explain"
     assert complaints(client.get(path)) == ["date", "line_id", "topic_name"]
     wrong: Record = {"date": "2026-02-30", "line_id": "", "topic_name": "x" * 256, "as_of": "soon", "page_size": 1001}

@@ -34,8 +34,7 @@ FILTERS = ("identity_id", "product_type", "resource_id", "cost_type")
 
 
 def exported(client: Client, tenant: str = "acme", body: Any = ...) -> list[dict[str, str]]:
-    """Return the rows of an export as texts, after checking that it is a file of CSV with lines that end as RFC 4180
-    requires."""
+    """Return the rows of an export as text, after checking that it is a CSV file with the line ends of RFC 4180."""
     asked = {} if body is ... else {"json": body}
     response = client.post(f"/api/v1/tenants/{tenant}/export", **asked)
     assert response.status_code == 200, response.text
@@ -46,7 +45,7 @@ def exported(client: Client, tenant: str = "acme", body: Any = ...) -> list[dict
 
 
 def field(row: Record, name: str) -> str:
-    """A field as the file has it."""
+    """Return a field as the CSV file has it."""
     if name == "tags":
         return ";".join(f"{key}={value}" for key, value in sorted(row["tags"].items()))
     if name == "metadata":
@@ -57,7 +56,7 @@ def field(row: Record, name: str) -> str:
 
 
 def records(content: bytes, form: str) -> list[Record]:
-    """The rows of a file that is not CSV."""
+    """Return the rows of a file that is not CSV."""
     if form == "parquet":
         found: list[Record] = pq.read_table(io.BytesIO(content)).to_pylist(maps_as_pydicts="strict")
         return found
@@ -65,7 +64,7 @@ def records(content: bytes, form: str) -> list[Record]:
 
 
 def plain(value: Any) -> Any:
-    """Return a value of such a file as the list has it, of whatever type it is there."""
+    """Convert a value of such a file to the value in the list."""
     if isinstance(value, dict):
         return {name: plain(each) for name, each in value.items() if each is not None}
     if isinstance(value, Decimal):
@@ -74,7 +73,7 @@ def plain(value: Any) -> Any:
 
 
 def stored(row: Record, name: str) -> Any:
-    """A field of the list as such a file has it."""
+    """Return a field of the list as such a file has it."""
     return {key: value for key, value in row[name].items() if key != "explain"} if name == "metadata" else row[name]
 
 
@@ -85,14 +84,15 @@ def expected(rows: list[Record], columns: tuple[str, ...]) -> list[dict[str, str
 
 @pytest.mark.parametrize("body", [..., {}, {"filters": {}}, {"timezone": "UTC", "start_date": None}], ids=str)
 def test_defaults(client: Client, everything: Everything, body: Any) -> None:
-    """Without a body or with an empty one: the default columns of the lookback, in the order of the list."""
+    """Without a body, or with an empty one, the file has the default columns of the lookback, in the order of the
+    list."""
     rows = exported(client, body=body)
     assert tuple(rows[0]) == DEFAULT
     assert rows == expected(everything.chargebacks, DEFAULT)
 
 
 def test_every_column(client: Client, everything: Everything) -> None:
-    """The file has all available columns in the requested order."""
+    """The file can have all available columns, in the requested order."""
     backwards = tuple(reversed(COLUMNS))
     rows = exported(client, body={"columns": list(backwards)})
     assert tuple(rows[0]) == backwards
@@ -101,7 +101,7 @@ def test_every_column(client: Client, everything: Everything) -> None:
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_each_column_alone(client: Client, everything: Everything, name: str) -> None:
-    """A file of one column."""
+    """The file can have a single column."""
     response = client.post(f"{everything.base}/export", json={"columns": [name]})
     texts = [line[0] if line else "" for line in csv.reader(io.StringIO(response.text, newline=""))]
     assert texts == [name, *(field(row, name) for row in everything.chargebacks)]
@@ -109,7 +109,7 @@ def test_each_column_alone(client: Client, everything: Everything, name: str) ->
 
 @pytest.mark.parametrize("filters", [some for size in (1, 2, 4) for some in combinations(FILTERS, size)], ids="+".join)
 def test_filters(client: Client, everything: Everything, filters: tuple[str, ...]) -> None:
-    """Each filter alone and together with others."""
+    """Filters work alone and combined."""
     row = those(everything.chargebacks, cost_type="usage")[40]
     asked = {name: row[name] for name in filters}
     rows = exported(client, body={"filters": asked, "columns": list(DEFAULT)})
@@ -118,7 +118,7 @@ def test_filters(client: Client, everything: Everything, filters: tuple[str, ...
 
 @pytest.mark.parametrize(("form", "media_type"), FORMATS.items())
 def test_formats(client: Client, everything: Everything, form: str, media_type: str) -> None:
-    """The same rows in every format, with every column, filters and a zone; texts are as they are in the list."""
+    """Every format has the same rows, with all columns, a filter and a time zone, and the values of the list."""
     row = those(everything.chargebacks, cost_type="usage")[40]
     body = {"format": form, "columns": list(COLUMNS), "filters": {"identity_id": row["identity_id"]}}
     response = client.post(f"{everything.base}/export", json=body | {"timezone": "Asia/Tokyo"})
@@ -141,7 +141,7 @@ def test_formats(client: Client, everything: Everything, form: str, media_type: 
     ids=str,
 )
 def test_every_format_refuses_the_same(client: Client, everything: Everything, form: str, body: Record) -> None:
-    """A share without its category, an instant that is none, and a category that there is not."""
+    """Every format refuses invalid shares, instants and categories with the same error."""
     refused = client.post(f"{everything.base}/export", json=body)
     answer = client.post(f"{everything.base}/export", json={"format": form, **body})
     assert answer.status_code == refused.status_code in (400, 404)
@@ -150,7 +150,7 @@ def test_every_format_refuses_the_same(client: Client, everything: Everything, f
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Tokyo"])
 def test_ranges(client: Client, everything: Everything, zone: str) -> None:
-    """A range of days in a zone, both ends included."""
+    """A range has whole days in a time zone, both ends included."""
     first, last = everything.days[2], everything.days[4]
     rows = [row for row in everything.chargebacks if first <= str(when(row).astimezone(ZoneInfo(zone)).date()) <= last]
     body = {"start_date": first, "end_date": last, "timezone": zone}
@@ -158,13 +158,13 @@ def test_ranges(client: Client, everything: Everything, zone: str) -> None:
 
 
 def test_nothing_is_a_header(client: Client, everything: Everything) -> None:
-    """An export of no rows still names its columns."""
+    """An export without rows has a header with its columns."""
     response = client.post(f"{everything.base}/export", json={"filters": {"identity_id": "nobody"}})
     assert (response.status_code, response.text) == (200, ",".join(DEFAULT) + "\r\n")
 
 
 def test_tags(scratch: Client) -> None:
-    """``key=value`` sorted and joined by semicolons, with what could be mistaken escaped and quoted."""
+    """Tags are ``key=value``, sorted and joined by semicolons, with special characters escaped and quoted."""
     row = scratch.all_items("/api/v1/tenants/scratch/chargebacks")[0]
     path = scratch.tag_path("scratch", "identity", row["identity_id"])
     value = 'a;b=c\\d "e", f\n'
@@ -193,5 +193,5 @@ def test_tags(scratch: Client) -> None:
     ],
 )
 def test_what_is_refused(client: Client, everything: Everything, body: Any, named: list[str]) -> None:
-    """400, with every field that is wrong."""
+    """A 400 names every invalid field."""
     assert complaints(client.post(f"{everything.base}/export", json=body)) == named

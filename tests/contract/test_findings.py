@@ -1,4 +1,4 @@
-"""Findings are what the lists and the measurements say, and can be put off."""
+"""Findings agree with the lists and the measurements, and can be snoozed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ALL: dict[str, Any] = {"min_days": 1, "state": "all", "page_size": 1000}
 
 @pytest.fixture
 def found(client: Client, everything: Everything) -> list[Record]:
-    """Every finding about acme."""
+    """Every finding of acme."""
     answer = client.answer(f"{everything.base}/findings", **ALL)
     items: list[Record] = answer["items"]
     assert answer["total"] == len(items) > 0
@@ -24,7 +24,7 @@ def found(client: Client, everything: Everything) -> list[Record]:
 
 
 def test_what_topics_cost(found: list[Record], everything: Everything) -> None:
-    """The cost is that of the topic's rows; what deleting it saves is what its stored bytes cost."""
+    """The cost of a topic is that of its rows; deleting it saves the cost of its stored bytes."""
     topics = [each for each in found if each["kind"].startswith("topic_")]
     assert topics
     for each in topics:
@@ -43,7 +43,7 @@ def test_what_topics_cost(found: list[Record], everything: Everything) -> None:
 
 
 def test_kinds(found: list[Record], client: Client, everything: Everything) -> None:
-    """A topic that is never read was written; one without traffic was neither. A kind can be requested alone."""
+    """A topic that is never read was written, and one without traffic was neither; findings can be filtered by kind."""
     for each in found:
         into, out = (Decimal(each["evidence"][name] or 0) for name in ("bytes_in", "bytes_out"))
         match each["kind"]:
@@ -59,7 +59,7 @@ def test_kinds(found: list[Record], client: Client, everything: Everything) -> N
 
 
 def test_days_that_were_not_measured_prove_nothing(found: list[Record], client: Client, everything: Everything) -> None:
-    """When a request needs more days than were measured, nothing is found, however long the topic cost something."""
+    """If more measured days are required than there are, nothing is found."""
     most = max(each["evidence"]["measured_days"] for each in found)
     assert most < len(everything.days)  # a day of the demo waits for its metrics
     assert client.answer(f"{everything.base}/findings", min_days=most + 1)["items"] == []
@@ -67,14 +67,14 @@ def test_days_that_were_not_measured_prove_nothing(found: list[Record], client: 
 
 @pytest.fixture
 def finding(found: list[Record], client: Client, everything: Everything) -> Iterator[str]:
-    """The path of a finding, which is not snoozed afterwards."""
+    """The path of the snooze of a finding, which is removed after the test."""
     path = f"{everything.base}/findings/{found[0]['id']}/snooze"
     yield path
     client.delete(path)
 
 
 def test_snoozing(finding: str, client: Client, everything: Everything) -> None:
-    """A snoozed finding is in another list, with its reason; the ETag of the list is another one."""
+    """A snoozed finding is only in the list of snoozed ones, with its reason; the ETag of the list changes."""
     path, identifier = f"{everything.base}/findings", finding.split("/")[-2]
     before = client.get(path, params={"min_days": 1})
     body = {"reason": "Kept for the audit", "until": "2026-03-01", "created_by": "ann"}
@@ -93,13 +93,13 @@ def test_snoozing(finding: str, client: Client, everything: Everything) -> None:
 
 
 def test_a_snooze_that_is_over(finding: str, client: Client, everything: Everything) -> None:
-    """On its last day the finding is open again."""
+    """On the last day of a snooze, the finding is open again."""
     assert client.put(finding, json={"reason": "Until today", "until": "2026-01-31"}).status_code == 200
     assert client.answer(f"{everything.base}/findings", min_days=1)["snoozed"] == 0
 
 
 def test_what_is_refused(finding: str, client: Client, everything: Everything) -> None:
-    """A snooze needs a reason and a finding; parameters are checked."""
+    """A snooze needs a reason and an existing finding; invalid parameters are named."""
     assert complaints(client.put(finding, json={"until": "soon"})) == ["reason", "until"]
     nothing = f"{everything.base}/findings/0123456789abcdef/snooze"
     assert kind_of(client.put(nothing, json={"reason": "x"}), 404) == "not-found"
@@ -109,6 +109,6 @@ def test_what_is_refused(finding: str, client: Client, everything: Everything) -
 
 
 def test_a_tenant_without_topics(client: Client) -> None:
-    """The response is complete and empty."""
+    """Without topics, the response is an empty list."""
     answer = client.answer("/api/v1/tenants/plain/findings")
     assert (answer["items"], answer["total"]) == ([], 0)

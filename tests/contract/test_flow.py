@@ -1,4 +1,4 @@
-"""The flow is the aggregate by neighbouring columns, with what is not named folded into others."""
+"""The flow is the aggregate by neighbouring columns; values beyond the limit are summed as others."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _Sums = dict[tuple[Any, ...], Decimal]
 def test_links_are_the_aggregate(
     client: Client, everything: Everything, by: list[str], top: str, filters: dict[str, str]
 ) -> None:
-    """Every node and every link, of both periods, to the last digit."""
+    """Every node and link of both periods equals the aggregate exactly."""
     periods = [(everything.days[-4], everything.days[-1]), (everything.days[-8], everything.days[-5])]
     dates = [{"start_date": start, "end_date": end} for start, end in periods]
     answer = client.answer(f"{everything.base}/flow", **dates[0], **filters, by=by, top=top, compare="previous")
@@ -64,7 +64,7 @@ def _sums(client: Client, everything: Everything, params: Record, left: str, rig
 
 
 def _folded(sums: _Sums, answer: Record, number: int) -> _Sums:
-    """The sums by the places of nodes; a value that is no node of its own is one of the others."""
+    """Return the sums by index of nodes; values without a node of their own belong to the others."""
     places: list[dict[Any, int]] = [{}, {}]
     for place, node in enumerate(answer["nodes"]):
         if node["column"] in (number, number + 1):

@@ -1,4 +1,4 @@
-"""The export in FOCUS: the whole bill, exactly, in files that hold what their metadata say."""
+"""The export in FOCUS: the whole bill, exactly, in files that match their metadata."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PARQUET = "application/vnd.apache.parquet"
 
 
 def exported(client: Client, base: str, **body: Any) -> list[dict[str, str]]:
-    """The rows of a file in CSV."""
+    """Return the rows of a CSV file."""
     response = client.post(f"{base}/export/focus", json=body)
     assert response.status_code == 200, response.text
     assert response.headers["content-type"].startswith("text/csv")
@@ -35,7 +35,7 @@ def exported(client: Client, base: str, **body: Any) -> list[dict[str, str]]:
 
 
 def billed(everything: Everything) -> Decimal:
-    """The bill of the calculated days."""
+    """Return the billed amount of the calculated days."""
     days = set(everything.days)
     return sum(
         (Decimal(line["total_cost"]) for line in everything.billing if line["timestamp"][:10] in days), Decimal(0)
@@ -45,7 +45,7 @@ def billed(everything: Everything) -> Decimal:
 @pytest.mark.parametrize("split", ["identities", "topics", "none"])
 @pytest.mark.parametrize("version", ["1.2", "1.4"])
 def test_every_dataset_has_the_whole_bill(client: Client, everything: Everything, version: str, split: str) -> None:
-    """The rows sum to the bill, and the columns are those of the metadata."""
+    """The rows sum to the bill, and the columns are those in the metadata."""
     rows = exported(client, everything.base, version=version, split=split)
     assert sum(Decimal(row["BilledCost"]) for row in rows) == billed(everything)
     metadata = client.answer(f"{everything.base}/export/focus/metadata", version=version, split=split)
@@ -60,7 +60,7 @@ def test_every_dataset_has_the_whole_bill(client: Client, everything: Everything
 @pytest.mark.extensive
 @pytest.mark.parametrize("layout", one_first(layouts()), ids=lambda layout: f"{layout.version}-{layout.split}")
 def test_every_rule_holds(deployment: Deployment, everything: Everything, layout: FocusLayout) -> None:
-    """What no validator looks at: sums, prices, texts, and rules from row to row."""
+    """Sums, prices, texts and rules across rows hold, which no validator checks."""
     tenant = deployment.configuration.tenants["acme"]
     days = [date.fromisoformat(day) for day in everything.days]
     with closing(open_store(tenant)) as store, focus_source(store, tenant) as source:
@@ -68,7 +68,7 @@ def test_every_rule_holds(deployment: Deployment, everything: Everything, layout
 
 
 def test_identities_have_what_they_are_charged(client: Client, everything: Everything) -> None:
-    """What FOCUS allocates to an identity is what its chargebacks sum to."""
+    """The amounts that FOCUS allocates to an identity equal its chargebacks."""
     sums: dict[str, Decimal] = {}
     for row in exported(client, everything.base, version="1.4"):
         sums[row["AllocatedResourceId"]] = sums.get(row["AllocatedResourceId"], Decimal(0)) + Decimal(row["BilledCost"])
@@ -80,7 +80,7 @@ def test_identities_have_what_they_are_charged(client: Client, everything: Every
 
 
 def test_parquet_has_the_same_values(client: Client, everything: Everything) -> None:
-    """Parquet keeps decimals and instants, column by column what the CSV says."""
+    """Parquet has the same values as CSV, as decimals and timestamps."""
     response = client.post(f"{everything.base}/export/focus", json={"format": "parquet"})
     assert response.headers["content-type"] == PARQUET
     assert response.headers["content-disposition"] == "attachment; filename=focus-1.2-identities.parquet"
@@ -92,7 +92,7 @@ def test_parquet_has_the_same_values(client: Client, everything: Everything) -> 
 
 
 def test_some_days_and_columns(client: Client, everything: Everything) -> None:
-    """Both ends of a range are included; columns come in the requested order, cost categories among them."""
+    """Both ends of a range are included; columns, including cost categories, are in the requested order."""
     first, last = everything.days[1], everything.days[2]
     columns = ["x_CostCategoryCostCenter", "ChargePeriodStart"]
     rows = exported(client, everything.base, start_date=first, end_date=last, columns=columns)
@@ -115,18 +115,18 @@ def test_some_days_and_columns(client: Client, everything: Everything) -> None:
     ids=str,
 )
 def test_what_is_refused(client: Client, everything: Everything, body: dict[str, Any], named: list[str]) -> None:
-    """Other time zones, filters, and unknown columns get a 400 before anything is sent."""
+    """Other time zones, filters and unknown columns are a 400, before any data is sent."""
     assert sorted(set(complaints(client.post(f"{everything.base}/export/focus", json=body)))) == named
 
 
 def test_filters_are_refused_with_the_reason(client: Client, everything: Everything) -> None:
-    """The response says why a part of the bill is not exported."""
+    """The error says why a part of the bill is not exported."""
     response = client.post(f"{everything.base}/export/focus", json={"filters": {}})
     assert "would not sum to the bill" in response.text
 
 
 def test_the_same_data_has_the_same_metadata(client: Client, everything: Everything) -> None:
-    """Ids depend on tenant, split and columns only; nothing changes while the data does not."""
+    """Ids depend only on tenant, split and columns; the metadata does not change while the data does not."""
     path = f"{everything.base}/export/focus/metadata"
     first = client.get(path)
     again = client.get(path, headers={"If-None-Match": first.headers["etag"]})

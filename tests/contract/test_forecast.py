@@ -11,7 +11,7 @@ BASE = "/api/v1/tenants/acme/forecast"
 
 
 def test_the_answer_is_documented(client: Client) -> None:
-    """With too few days there is no forecast; groups are listed all the same, and impossible ones are refused."""
+    """With too few days there is no forecast, but groups are listed; invalid parameters are refused."""
     found = client.answer(BASE, group_by="product_category")
     ForecastAnswer.model_validate(found)
     assert (found["total"]["days"], found["total"]["month_end"]) == (None, None)

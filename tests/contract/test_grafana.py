@@ -1,6 +1,6 @@
-"""The dashboards of ``deploy/grafana``: what Grafana requires of them, and that each of their queries finds rows.
+"""The dashboards of ``deploy/grafana`` are valid for Grafana, and each of their queries returns rows.
 
-No registry has Grafana. What its JSON must look like is written down here, from its own schema of dashboards and the
+Grafana is in no package registry, so the form of its JSON is written here, from its schema of dashboards and the
 documentation of the data source Infinity.
 """
 
@@ -22,12 +22,12 @@ from tests.contract.records import Client, Everything
 GRAFANA = Path(__file__).parents[2] / "deploy" / "grafana"
 FILES = sorted(GRAFANA.glob("dashboards/*.json"))
 TYPE = "yesoreyeram-infinity-datasource"
-#: Of a few days, nothing is known to be unusual.
+#: A few days are not enough to find anomalies.
 MAY_BE_EMPTY = {"What stands out"}
 
 
 def _object(**properties: Any) -> dict[str, Any]:
-    """The schema of an object that has these members, and others."""
+    """Return the schema of an object with these properties, and others."""
     return {"type": "object", "required": list(properties), "properties": properties}
 
 
@@ -75,13 +75,13 @@ _DASHBOARD = _object(
 
 
 def dashboard(file: Path) -> dict[str, Any]:
-    """A dashboard."""
+    """Return a dashboard."""
     found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return found
 
 
 def queries(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every query of a dashboard's panels and variables, with the name of these."""
+    """Yield every query of a dashboard's panels and variables, with its name."""
     found = dashboard(file)
     for variable in found["templating"]["list"]:
         if variable["type"] == "query":
@@ -92,7 +92,7 @@ def queries(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def test_the_dashboards_are_what_grafana_reads() -> None:
-    """Four of them, with ids of their own and panels that do not cover each other."""
+    """There are four dashboards, with unique ids and panels that do not overlap."""
     assert [file.stem for file in FILES] == ["by-category", "overview", "pipeline-health", "topics"]
     uids = set()
     for file in FILES:
@@ -115,7 +115,7 @@ def test_the_dashboards_are_what_grafana_reads() -> None:
 
 
 def test_the_data_source_is_the_one_of_the_dashboards() -> None:
-    """Its secret comes from the environment, and it may only send requests to the service."""
+    """The secret comes from the environment, and only the service can be accessed."""
     text = (GRAFANA / "provisioning" / "datasources" / "chargeback.yaml").read_text(encoding="utf-8")
     (source,) = yaml.safe_load(text)["datasources"]
     assert (source["type"], source["uid"], source["access"]) == (TYPE, "chargeback", "proxy")
@@ -127,7 +127,7 @@ def test_the_data_source_is_the_one_of_the_dashboards() -> None:
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.stem))
 def test_every_query_finds_rows(client: Client, everything: Everything, file: Path) -> None:
-    """Each query is sent as Grafana sends it, over the days of the organisation; the selected columns exist."""
+    """Each query is sent as Grafana sends it, for the days of the organisation; the selected columns exist."""
     values = {
         "tenant": "acme",
         "category": "cost_center",
@@ -160,7 +160,7 @@ def test_every_query_finds_rows(client: Client, everything: Everything, file: Pa
 
 
 def _selected(value: Any, selector: str) -> Any:
-    """Return what a selector such as ``breakdowns[0].items`` finds; every member that it names must exist."""
+    """Return what a selector such as ``breakdowns[0].items`` selects; every part of it must exist."""
     for step in filter(None, re.split(r"\.|\[(\d+)\]", selector)):
         value = value[int(step)] if step.isdigit() else value[step]
     return value

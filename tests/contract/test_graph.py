@@ -1,4 +1,4 @@
-"""The graph over HTTP: a tree of costs whose parts sum to the whole, each those of the rows that its filters select."""
+"""The graph over HTTP: a tree of costs whose parts sum to the whole; each equals the rows that its filters select."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.contract.records import Client, Everything, Record, total
 
 
 def graph(client: Client, everything: Everything, **parameters: object) -> Record:
-    """The graph of everything."""
+    """Return the graph of all costs."""
     days = {"start_date": everything.days[0], "end_date": everything.days[-1]} | parameters
     found: Record = client.answer(f"{everything.base}/graph", **days)
     return found
@@ -19,7 +19,7 @@ def graph(client: Client, everything: Everything, **parameters: object) -> Recor
 
 @pytest.mark.parametrize("leaves", ["identities", "topics", "none"])
 def test_costs_add_up(client: Client, everything: Everything, leaves: str) -> None:
-    """Children, others and what is its own are the cost of every node; the organisation costs all there is."""
+    """The cost of a node is the sum of its children, of others and of its own cost; the root has the total."""
     nodes = graph(client, everything, leaves=leaves, depth=5, top=3)["nodes"]
     assert nodes[0]["id"] == ""
     assert Decimal(nodes[0]["amount"]) == total(everything.chargebacks)
@@ -33,7 +33,7 @@ def test_costs_add_up(client: Client, everything: Everything, leaves: str) -> No
 
 
 def test_filters_lead_to_the_rows(client: Client, everything: Everything) -> None:
-    """The aggregate of the list that a node names, with its filters, is its cost."""
+    """The aggregate with a node's filters equals its cost."""
     for leaves in ("identities", "topics"):
         found = graph(client, everything, leaves=leaves, depth=3, top=2)
         dates = {"start_date": found["start_date"], "end_date": found["end_date"]}
@@ -43,7 +43,7 @@ def test_filters_lead_to_the_rows(client: Client, everything: Everything) -> Non
 
 
 def test_a_focus_and_its_path(client: Client, everything: Everything) -> None:
-    """The response begins at the focus, named by its id or the end of its id, and says what contains it."""
+    """The response begins at the focus, given by its id or the end of its id, and has the path to it."""
     cluster = next(each for each in graph(client, everything)["nodes"] if each["type"] == "kafka_cluster")
     for focus in (cluster["id"], f"r:{cluster['value']}"):
         found = graph(client, everything, focus=focus, depth=0)
@@ -55,7 +55,7 @@ def test_a_focus_and_its_path(client: Client, everything: Everything) -> None:
 
 
 def test_two_periods(client: Client, everything: Everything) -> None:
-    """Each side is the graph of its period, and what only one has is new or gone."""
+    """Each side is the graph of its period; nodes of only one period are new or gone."""
     first, last = everything.days[0], everything.days[-1]
     path = f"{everything.base}/graph/diff"
     asked = {"start_date": last, "end_date": last, "compare": f"{first}..{first}", "depth": 5, "top": 100}
@@ -82,7 +82,7 @@ def test_over_time(client: Client, everything: Everything) -> None:
 
 
 def test_what_is_refused(client: Client, everything: Everything) -> None:
-    """Topics with filters that they do not have, and limits that are exceeded."""
+    """Filters that topics do not support, and values beyond the limits, are refused."""
     path = f"{everything.base}/graph"
     assert complaints(client.get(path, params={"leaves": "topics", "identity_id": "sa-1"})) == ["leaves"]
     wrong: Record = {"depth": 6, "top": 0, "leaves": "people", "focus": "x" * 4097}

@@ -23,7 +23,7 @@ WINDOW = [(TODAY - timedelta(days=ago)).isoformat() for ago in range(DAYS, CUTOF
 
 
 def test_health(client: Client) -> None:
-    """``{status: 'ok', version}``, outside ``/api/v1``."""
+    """The response is ``{status: 'ok', version}``, outside ``/api/v1``."""
     answer = client.answer("/health")
     assert answer == {"status": "ok", "version": chargeback.__version__}
     assert client.get("/api/v1/health").status_code == 404
@@ -31,7 +31,7 @@ def test_health(client: Client) -> None:
 
 
 def test_readiness(client: Client) -> None:
-    """Every field of the service and of each tenant, with what is known of a tenant that has been run."""
+    """The response has every field of the service and of each tenant."""
     answer = client.answer("/api/v1/readiness")
     assert (answer["status"], answer["mode"]) == ("ready", "both")
     assert answer["version"] == chargeback.__version__
@@ -47,14 +47,14 @@ def test_readiness(client: Client) -> None:
 
 
 def test_readiness_in_mode_api(api_only: httpx.Client) -> None:
-    """The response has the mode, and nothing else depends on it."""
+    """In mode api, only the mode differs."""
     answer = api_only.get("/api/v1/readiness").json()
     assert (answer["mode"], answer["status"]) == ("api", "ready")
 
 
 @pytest.mark.extensive
 def test_readiness_is_remembered_for_two_seconds(client: Client) -> None:
-    """Within two seconds the response is the same, byte for byte; afterwards it is computed again without failing."""
+    """Within two seconds, the response is the same, byte for byte; afterwards it is computed again."""
     first = client.get("/api/v1/readiness").content
     assert client.get("/api/v1/readiness").content == first
     time.sleep(2.05)
@@ -62,7 +62,7 @@ def test_readiness_is_remembered_for_two_seconds(client: Client) -> None:
 
 
 def test_tenants(client: Client, everything: Everything) -> None:
-    """A list of summaries, ordered by name."""
+    """The response is a list of summaries, ordered by name."""
     answer = client.answer("/api/v1/tenants")
     assert [tenant["tenant_name"] for tenant in answer] == ["acme", "plain", "scratch", "wrong"]
     acme = answer[0]
@@ -73,7 +73,7 @@ def test_tenants(client: Client, everything: Everything) -> None:
 
 
 def test_who_am_i(client: Client) -> None:
-    """Where callers are not identified, each may do everything with every tenant."""
+    """Without an access mode, a caller has all rights in every tenant."""
     answer = client.answer("/api/v1/me")
     assert (answer["user"], answer["kind"], answer["groups"]) == ("api", "anonymous", [])
     assert [tenant["tenant_name"] for tenant in answer["tenants"]] == ["acme", "plain", "scratch", "wrong"]
@@ -82,7 +82,7 @@ def test_who_am_i(client: Client) -> None:
 
 
 def test_status(client: Client, everything: Everything) -> None:
-    """Per date five flags, for the lookback unless dates are given."""
+    """Each date has five flags, by default for the lookback."""
     answer = client.answer(f"{everything.base}/status")
     assert answer["is_published"]
     assert [state["tracking_date"] for state in answer["states"]] == WINDOW
@@ -108,7 +108,7 @@ def test_status(client: Client, everything: Everything) -> None:
 def test_status_of_a_range(
     client: Client, everything: Everything, first: str | None, last: str | None, expected: list[str]
 ) -> None:
-    """Both ends are included."""
+    """Both ends of a range are included."""
     asked = {name: value for name, value in (("start_date", first), ("end_date", last)) if value}
     states = client.answer(f"{everything.base}/status", **asked)["states"]
     assert [state["tracking_date"] for state in states] == expected
@@ -116,7 +116,7 @@ def test_status_of_a_range(
 
 @pytest.mark.parametrize("tenant", ["plain", "wrong"])
 def test_topic_flags_are_false_without_topics(client: Client, deployment: Deployment, tenant: str) -> None:
-    """When topic attribution is disabled or in ``config_error``, its flags are false (SPEC §3), whatever is kept."""
+    """If topic attribution is disabled or in ``config_error``, its flags are false (SPEC §3), whatever is stored."""
     day = TODAY - timedelta(days=100)
     with closing(open_store(deployment.configuration.tenants[tenant])) as store, store.control.write() as connection:
         save_day(connection, day, billing_gathered=True, resources_gathered=True)

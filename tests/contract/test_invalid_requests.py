@@ -1,4 +1,4 @@
-"""The service responds to any request, and never with a failure of its own."""
+"""The service responds to any request without failing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COUNT = 600
 @pytest.mark.extensive
 @pytest.mark.parametrize("seed", [1, 2])
 def test_rubbish_is_refused_not_fallen_over(scratch: Client, deployment: Deployment, seed: int) -> None:
-    """No random request gets a 5xx other than 504 or breaks its connection, and the service keeps running."""
+    """No random request gets a 5xx other than 504 or breaks the connection, and the service keeps running."""
     statuses, failures = throw(deployment.address, seed, COUNT, "scratch")
     assert not failures, f"seed {seed}:\n" + "\n".join(failures)
     assert sum(statuses.values()) == COUNT

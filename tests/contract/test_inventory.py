@@ -16,18 +16,18 @@ PLURAL = {"resource": "resources", "identity": "identities"}
 
 
 def whole(everything: Everything, kind: str) -> list[Record]:
-    """All resources or identities."""
+    """Return all resources or identities."""
     return everything.resources if kind == "resource" else everything.identities
 
 
 def path_of(kind: str, tenant: str = "acme") -> str:
-    """Return the path of their list."""
+    """Return the path of the list of resources or identities."""
     return f"/api/v1/tenants/{tenant}/{PLURAL[kind]}"
 
 
 def existed(entity: Record, start: datetime, end: datetime) -> bool:
-    """Return whether it existed at some moment from ``start`` to ``end`` (exclusive; at ``start`` where they are the
-    same)."""
+    """Return whether an entity existed at some moment from ``start`` to ``end`` (exclusive), or at ``start`` if both
+    are the same."""
     created = entity["created_at"] and when(entity, "created_at")
     deleted = entity["deleted_at"] and when(entity, "deleted_at")
     begun = created is None or (created <= start if start == end else created < end)
@@ -35,12 +35,12 @@ def existed(entity: Record, start: datetime, end: datetime) -> bool:
 
 
 def deletion(everything: Everything) -> datetime:
-    """When a resource was deleted."""
+    """Return when a resource was deleted."""
     return when(those(everything.resources, status="deleted")[0], "deleted_at")
 
 
 def test_resources(everything: Everything) -> None:
-    """All resources, deleted ones included, with exactly the fields of the contract, ordered by id."""
+    """All resources, including deleted ones, have exactly the fields of the contract and are ordered by id."""
     assert {resource["status"] for resource in everything.resources} == {"active", "deleted"}
     ids = [resource["resource_id"] for resource in everything.resources]
     assert ids == sorted(ids)
@@ -50,14 +50,14 @@ def test_resources(everything: Everything) -> None:
 
 
 def test_identities(everything: Everything) -> None:
-    """All identities with exactly the fields of the contract, ordered by id."""
+    """All identities have exactly the fields of the contract and are ordered by id."""
     ids = [identity["identity_id"] for identity in everything.identities]
     assert ids == sorted(ids)
     assert len(set(ids)) == len(ids)
 
 
 def test_everybody_and_everything_charged_is_there(everything: Everything) -> None:
-    """Every billed resource and every charged identity has an entry, ``UNALLOCATED`` included."""
+    """Every billed resource and every charged identity is in the inventory, including ``UNALLOCATED``."""
     resources = {resource["resource_id"] for resource in everything.resources}
     identities = {identity["identity_id"] for identity in everything.identities}
     assert {line["resource_id"] for line in everything.billing} <= resources
@@ -67,7 +67,7 @@ def test_everybody_and_everything_charged_is_there(everything: Everything) -> No
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_by_type(client: Client, everything: Everything, kind: str) -> None:
-    """``resource_type`` and ``identity_type`` filter; an unknown type has nothing."""
+    """``resource_type`` and ``identity_type`` filter the lists; an unknown type returns nothing."""
     name = f"{kind}_type"
     for value in {entity[name] for entity in whole(everything, kind)}:
         assert client.all_items(path_of(kind), page_size=9, **{name: value}) == those(
@@ -78,7 +78,7 @@ def test_by_type(client: Client, everything: Everything, kind: str) -> None:
 
 @pytest.mark.parametrize("status", ["active", "deleted"])
 def test_by_status(client: Client, everything: Everything, status: str) -> None:
-    """``status`` alone, and together with a type and a search."""
+    """``status`` can be used alone, and combined with a type and a search."""
     expected = those(everything.resources, status=status)
     assert client.all_items(path_of("resource"), status=status) == expected
     clusters = those(expected, resource_type="kafka_cluster")
@@ -90,7 +90,7 @@ def test_by_status(client: Client, everything: Everything, status: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_active_at(client: Client, everything: Everything, kind: str) -> None:
-    """The list has the entities that existed at an instant: from their creation on, until their deletion."""
+    """``active_at`` returns the entities that existed at an instant, from creation until before deletion."""
     entities = whole(everything, kind)
     created = when(sorted(entities, key=lambda entity: entity["created_at"] or "")[-1], "created_at")
     gone = deletion(everything)
@@ -106,7 +106,7 @@ def test_active_at(client: Client, everything: Everything, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_active_in_a_period(client: Client, everything: Everything, kind: str) -> None:
-    """The list has the entities that existed at some moment of a period whose end is exclusive."""
+    """The list has the entities that existed at some moment of a period, whose end is exclusive."""
     entities = whole(everything, kind)
     gone = deletion(everything)
     day = timedelta(days=1)
@@ -128,7 +128,7 @@ def test_active_in_a_period(client: Client, everything: Everything, kind: str) -
 def test_beside_a_time_search_order_and_tags_are_ignored(
     client: Client, everything: Everything, kind: str, time: dict[str, str]
 ) -> None:
-    """They apply only when no temporal parameter is set; the type applies always."""
+    """With a temporal parameter, search, order and tags are ignored; the type still applies."""
     alone = client.all_items(path_of(kind), **time)
     ignored = {
         "search": "nothing has this",
@@ -145,7 +145,7 @@ def test_beside_a_time_search_order_and_tags_are_ignored(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_search(client: Client, everything: Everything, kind: str) -> None:
-    """A case-insensitive substring of the id or the display name; its signs mean only themselves."""
+    """The search finds a case-insensitive substring of the id or the display name; special characters are literal."""
     entities = whole(everything, kind)
     a_name = next(entity["display_name"] for entity in entities if entity["display_name"])
     for text in (entities[0][f"{kind}_id"][:6], a_name[1:5], a_name.upper(), "SA-", "-", "%", "_", "'", "\\", "é"):
@@ -167,7 +167,7 @@ def test_search(client: Client, everything: Everything, kind: str) -> None:
     ],
 )
 def test_order(client: Client, everything: Everything, kind: str, column: str, order: str | None) -> None:
-    """Every column, both ways, ``asc`` by default; missing values come last, ties are by id."""
+    """Every column can be ordered both ways, by default ``asc``; missing values come last, ties are by id."""
     entities = whole(everything, kind)
     valued = sorted(
         [entity for entity in entities if entity[column] is not None], key=lambda entity: entity[f"{kind}_id"]
@@ -180,7 +180,7 @@ def test_order(client: Client, everything: Everything, kind: str, column: str, o
 
 @pytest.mark.parametrize(("kind", "column"), [("resource", "created_at"), ("resource", ""), ("identity", "status")])
 def test_an_invalid_order_falls_back_to_the_id(client: Client, everything: Everything, kind: str, column: str) -> None:
-    """An invalid ``sort_by`` is no error."""
+    """An invalid ``sort_by`` is not an error."""
     entities = whole(everything, kind)
     assert client.all_items(path_of(kind), sort_by=column) == entities
     assert client.all_items(path_of(kind), sort_by=column, sort_order="desc") == entities[::-1]
@@ -188,7 +188,7 @@ def test_an_invalid_order_falls_back_to_the_id(client: Client, everything: Every
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_by_tag(scratch: Client, kind: str) -> None:
-    """``tag_key``: those that have the tag; ``tag_value`` narrows it; both combine with type and search."""
+    """``tag_key`` selects entities with the tag, and ``tag_value`` restricts it; both combine with type and search."""
     entities = scratch.all_items(path_of(kind, "scratch"))
     some = [entity[f"{kind}_id"] for entity in entities[:6]]
     for number, entity_id in enumerate(some):
@@ -234,12 +234,12 @@ def test_by_tag(scratch: Client, kind: str) -> None:
     ],
 )
 def test_what_is_refused(client: Client, kind: str, asked: dict[str, Any], named: list[str]) -> None:
-    """400: half a period, a period with an instant, a value without its key, and values that are invalid."""
+    """Incomplete periods, a period with an instant, a value without its key, and invalid values are a 400."""
     assert complaints(client.get(path_of(kind), params=asked)) == named
 
 
 def test_parameters_of_the_other_half(client: Client) -> None:
-    """``status`` and ``resource_type`` are of resources, ``identity_type`` is of identities."""
+    """Resources have ``status`` and ``resource_type``, identities have ``identity_type``; others are refused."""
     assert complaints(client.get(path_of("identity"), params={"status": "active", "resource_type": "x"})) == [
         "resource_type",
         "status",
@@ -249,7 +249,7 @@ def test_parameters_of_the_other_half(client: Client) -> None:
 
 
 def test_summary(client: Client, everything: Everything) -> None:
-    """How many of each type there are, and how many of them are active and deleted."""
+    """The summary has the number of entities of each type, and how many are active and deleted."""
     answer = client.answer(f"{everything.base}/inventory/summary")
     for kind in KINDS:
         counted = Counter(

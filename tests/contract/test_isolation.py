@@ -11,7 +11,7 @@ from tests.contract.endpoints import ENDPOINTS, Endpoint
 from tests.contract.records import Client, Everything, needed_of
 from tests.contract.test_errors import body_of
 
-#: Two tenants of the same organisation: they have ids in common, but nothing else.
+#: Two tenants of the same organisation, which have only ids in common.
 OTHER = "scratch"
 READ = [
     endpoint
@@ -28,7 +28,7 @@ MARK = "only-acme-knows"
 
 @pytest.mark.parametrize("endpoint", READ, ids=lambda endpoint: endpoint.name)
 def test_answers_are_about_the_tenant_of_the_path(client: Client, everything: Everything, endpoint: Endpoint) -> None:
-    """Responses about another tenant never name this one, nor its tags."""
+    """Responses about another tenant contain neither the name nor the tags of this one."""
     entity = everything.resources[0]["resource_id"]
     path = client.tag_path("acme", "resource", entity)
     assert client.post(path, json={"tag_key": "secret", "tag_value": MARK}).status_code == 201
@@ -49,7 +49,7 @@ def test_answers_are_about_the_tenant_of_the_path(client: Client, everything: Ev
 
 
 def test_dimensions_of_one_are_unknown_to_the_other(client: Client, everything: Everything) -> None:
-    """An id of acme's chargebacks is 404 elsewhere: it contains the tenant."""
+    """A dimension id of acme is a 404 for other tenants, because it depends on the tenant."""
     identifier = everything.chargebacks[-1]["dimension_id"]
     assert client.get(f"/api/v1/tenants/{OTHER}/chargebacks/{identifier}").status_code == 404
 
@@ -59,7 +59,7 @@ WRITES = [endpoint for endpoint in ENDPOINTS if endpoint.method != "GET" and "/t
 
 @pytest.mark.parametrize("endpoint", WRITES, ids=lambda endpoint: endpoint.name)
 def test_writes_change_the_tenant_of_the_path(scratch: Client, everything: Everything, endpoint: Endpoint) -> None:
-    """Writes and removals for one tenant leave the tags of the other as they are."""
+    """Writing and removing tags of one tenant does not change the tags of another."""
     entity = everything.resources[0]["resource_id"]
     ours = scratch.tag_path("acme", "resource", entity)
     theirs = scratch.tag_path(OTHER, "resource", entity)

@@ -1,4 +1,4 @@
-"""The requests of the pages for people: a tenant, its runs, flow, search, topics, views."""
+"""The requests of the web pages: a tenant, its runs, flow, search, topics and views."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.contract.records import Client, Everything, Record, shown, those, tot
 
 
 def test_a_tenant(client: Client, everything: Everything) -> None:
-    """Its days, its tags with their share of the cost, and what can be done."""
+    """The response has the days of the tenant and what it supports."""
     answer = client.answer(everything.base)
     assert (answer["first_date"], answer["last_date"]) == (everything.days[0], everything.days[-1])
     assert (answer["currency"], answer["lookback_days"], answer["run"]) == ("USD", DAYS, None)
@@ -23,7 +23,7 @@ def test_a_tenant(client: Client, everything: Everything) -> None:
 
 
 def test_how_much_of_the_cost_has_a_tag(scratch: Client) -> None:
-    """Each key in use comes with its share of the cost; the search finds its values."""
+    """Each tag key has its share of the cost; the search finds its values."""
     base = "/api/v1/tenants/scratch"
     rows = scratch.all_items(f"{base}/chargebacks")
     owner = max(rows, key=lambda row: Decimal(row["amount"]))["identity_id"]
@@ -38,7 +38,7 @@ def test_how_much_of_the_cost_has_a_tag(scratch: Client) -> None:
 
 
 def test_tenants_that_have_nothing(client: Client, api_only: Client) -> None:
-    """A tenant without days and tags has a response too; without a pipeline nothing can be run."""
+    """A tenant without days and tags gets a response as well; without a pipeline, no run can be started."""
     answer = client.answer("/api/v1/tenants/plain")
     assert (answer["first_date"], answer["tag_keys"]) == (None, [])
     assert answer["features"]["topics"] is False
@@ -57,7 +57,7 @@ def test_runs(client: Client, everything: Everything) -> None:
 
 
 def test_the_flow_loses_nothing(client: Client, everything: Everything) -> None:
-    """Each column sums to the total, and what comes into a node goes out of it."""
+    """Each column sums to the total, and the inflow of a node equals its outflow."""
     by = ["environment_id", "resource_id", "tag:team"]
     answer = client.answer(f"{everything.base}/flow", period="7d", by=by, top="3,4,2", compare="previous")
     rows = [row for row in everything.chargebacks if row["timestamp"][:10] in everything.days[-7:]]
@@ -89,13 +89,13 @@ def test_the_flow_loses_nothing(client: Client, everything: Everything) -> None:
 def test_what_the_flow_refuses(
     client: Client, everything: Everything, params: dict[str, Any], wrong: list[str]
 ) -> None:
-    """400, with every parameter that is wrong."""
+    """A 400 names every invalid parameter."""
     assert complaints(client.get(f"{everything.base}/flow", params=params)) == wrong
 
 
 def test_the_search(client: Client, everything: Everything) -> None:
-    """Matches contain the text, dearest first; a topic has its cluster's id as parent, a tag's value its key as
-    type."""
+    """Matches contain the text and are ordered by cost; a topic has its cluster as parent, and a tag value has its key
+    as type."""
     path = f"{everything.base}/search"
     resource = max(
         everything.resources, key=lambda each: (each["resource_type"] == "kafka_cluster", each["resource_id"])
@@ -122,7 +122,7 @@ def test_the_search(client: Client, everything: Everything) -> None:
 
 
 def test_the_summary_of_topics(client: Client, everything: Everything) -> None:
-    """The largest topics, the others in one sum, both equal to the aggregate."""
+    """The largest topics and the sum of the others equal the aggregate."""
     answer = client.answer(f"{everything.base}/topics", period="30d", top=3, identity_id="sa-1")
     assert answer["total"] == shown(total(everything.topics))
     assert shown(total(answer["items"]) + Decimal(answer["other"]["amount"])) == answer["total"]
@@ -141,15 +141,15 @@ def test_the_summary_of_topics(client: Client, everything: Everything) -> None:
 
 
 def test_topics_need_attribution(client: Client) -> None:
-    """Where attribution is disabled or misconfigured, the response says so."""
+    """If attribution is disabled or misconfigured, the response says so."""
     for tenant in ("plain", "wrong"):
         assert client.get(f"/api/v1/tenants/{tenant}/topics").status_code == 400
 
 
 def test_views(scratch: Client) -> None:
-    """They are saved, changed and removed; two never have the same name."""
+    """Views can be saved, changed and removed; their names are unique."""
     path = "/api/v1/tenants/scratch/views"
-    for each in scratch.answer(path)["items"]:  # other tests save some
+    for each in scratch.answer(path)["items"]:  # other tests may have saved some
         assert scratch.delete(f"{path}/{each['id']}").status_code == 204
     assert scratch.answer(path) == {"items": []}
     body = {"name": "Payments", "page": "costs", "query": "tag:team=payments"}
@@ -178,7 +178,7 @@ def test_views(scratch: Client) -> None:
     ],
 )
 def test_what_views_refuse(scratch: Client, body: Record, wrong: list[str]) -> None:
-    """400, with every field that is wrong; pages of other origins change nothing."""
+    """A 400 names every invalid field; cross-origin requests are refused."""
     path = "/api/v1/tenants/scratch/views"
     assert complaints(scratch.post(path, json=body)) == wrong
     fine = {"name": "a", "page": "costs"}
@@ -189,7 +189,7 @@ def test_what_views_refuse(scratch: Client, body: Record, wrong: list[str]) -> N
     ("name", "amount"), [("chargebacks", "amount"), ("billing", "total_cost"), ("topic-attributions", "amount")]
 )
 def test_lists_as_files(client: Client, everything: Everything, name: str, amount: str) -> None:
-    """The path and the Accept header give the same file, with all rows that match, for every filter."""
+    """The path and the Accept header give the same file, with all rows that match the filters."""
     path, params = f"{everything.base}/{name}", {"product_category": "KAFKA", "period": "3d"}
     by_path = client.get(f"{path}.csv", params=params)
     by_accept = client.get(path, params=params, headers={"Accept": "text/csv"})
@@ -203,7 +203,7 @@ def test_lists_as_files(client: Client, everything: Everything, name: str, amoun
 
 
 def test_rows_by_amount(client: Client, everything: Everything) -> None:
-    """Rows are ordered in both directions, page by page, with names where requested."""
+    """Rows can be ordered in both directions, with pages and names."""
     path = f"{everything.base}/chargebacks"
     dearest = client.all_items(path, sort_by="amount", sort_order="desc", page_size=500)
     amounts = [Decimal(row["amount"]) for row in dearest]
@@ -225,7 +225,7 @@ def test_rows_by_amount(client: Client, everything: Everything) -> None:
 
 
 def test_bulk_previews_and_removals(scratch: Client) -> None:
-    """A dry run reports what would change and changes nothing; many tags are removed at once, and are counted."""
+    """A dry run reports what would change and changes nothing; many tags can be removed at once, and are counted."""
     base = "/api/v1/tenants/scratch/tags"
     place = {"entity_type": "identity", "entity_id": "UNALLOCATED", "tag_key": "team"}
     tag = place | {"tag_value": "a"}

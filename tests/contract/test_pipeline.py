@@ -16,7 +16,7 @@ DEADLINE = 120
 
 
 def wait_until_idle(client: Client) -> dict[str, object]:
-    """The status once no run is in progress."""
+    """Return the status once no run is in progress."""
     until = time.monotonic() + DEADLINE
     while (status := client.answer(f"{BASE}/status"))["is_running"]:
         assert time.monotonic() < until, "the run did not end"
@@ -26,7 +26,7 @@ def wait_until_idle(client: Client) -> dict[str, object]:
 
 
 def started(client: Client, body: object = None) -> Client:
-    """A run, accepted: 202, and where to look."""
+    """Start a run, which must be accepted."""
     response = client.post(f"{BASE}/run", json=body) if body else client.post(f"{BASE}/run")
     assert response.status_code == 202, response.text
     assert response.json()["tenant_name"] == "plain"
@@ -36,7 +36,7 @@ def started(client: Client, body: object = None) -> Client:
 
 @pytest.mark.extensive
 def test_runs(client: Client) -> None:
-    """Nothing before the first; 409 during one; what it did afterwards. A recalculation changes no digit."""
+    """The status is empty before the first run; a request during a run is a 409. A recalculation changes no amount."""
     rows = "/api/v1/tenants/plain/chargebacks"
     before = client.answer(f"{BASE}/status")
     never = dict.fromkeys(("progress", "permanent_failure", "last_run", "last_result"))
@@ -67,7 +67,7 @@ def test_runs(client: Client) -> None:
 
 
 def test_status_of_the_others(client: Client) -> None:
-    """A run of one tenant is none of another."""
+    """A run of one tenant does not show in the status of another."""
     status = client.answer("/api/v1/tenants/scratch/pipeline/status")
     assert (status["tenant_name"], status["is_running"]) == ("scratch", False)
 
@@ -83,13 +83,13 @@ def test_status_of_the_others(client: Client) -> None:
     ],
 )
 def test_what_a_trigger_refuses(client: Client, body: object, named: list[str]) -> None:
-    """400, with every field that is wrong; no run is started."""
+    """A 400 names every invalid field; no run is started."""
     assert complaints(client.post(f"{BASE}/run", json=body)) == named
     assert complaints(client.post(f"{BASE}/run", params={"recalculate": "true"})) == ["recalculate"]
 
 
 def test_a_trigger_outside_mode_both(api_only: httpx.Client) -> None:
-    """400 with the message of the specification, with and without a body."""
+    """The response is a 400 with the specified message, with and without a body."""
     for body in (None, {"recalculate": True, "end_date": str(TODAY)}):
         response = api_only.post(f"{BASE}/run", json=body)
         assert kind_of(response, 400) == "no-runner"

@@ -1,4 +1,4 @@
-"""Policies over HTTP: the hash of every row leads to its text."""
+"""Policies over HTTP: the hash of every row leads to its policy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tests.contract.records import Client, Everything, those
 
 
 def test_every_row_leads_to_its_policy(client: Client, everything: Everything) -> None:
-    """The policy with the hash of a row is in the list for its product type, and says when it was first used."""
+    """The policy with the hash of a row is listed under its product type, with the time of its first use."""
     path = f"{everything.base}/policies"
     used = {(row["product_type"], row["metadata"]["policy"]) for row in everything.chargebacks}
     for product_type, hash_ in used:
@@ -16,7 +16,7 @@ def test_every_row_leads_to_its_policy(client: Client, everything: Everything) -
 
 
 def test_the_policy_is_that_of_the_explanation(client: Client, everything: Everything) -> None:
-    """An explanation has the portions that the list has."""
+    """An explanation has the same portions as the list."""
     row = those(everything.chargebacks, allocation_method="usage_ratio")[0]
     key = {"date": row["timestamp"][:10], "identity_id": row["identity_id"]}
     of_line = {name: row["metadata"][name] for name in ("line_id", "portion")}
@@ -28,7 +28,7 @@ def test_the_policy_is_that_of_the_explanation(client: Client, everything: Every
 
 
 def test_pages_and_filters(client: Client, everything: Everything) -> None:
-    """All policies are listed once, in pages; nothing is found for what was never used."""
+    """All policies are listed once, in pages; unknown hashes and types return nothing."""
     path = f"{everything.base}/policies"
     everyone = client.all_items(path)
     assert client.all_items(path, page_size=3) == everyone

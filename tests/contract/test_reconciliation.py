@@ -1,4 +1,4 @@
-"""Bill and charges side by side over HTTP: the same sums as the lists and the aggregate, in every group."""
+"""Bill and chargebacks side by side over HTTP, with the same sums as the lists and the aggregate."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GROUPS = ("day", "month", "product_type", "resource_id")
 
 @pytest.mark.parametrize("group_by", GROUPS)
 def test_every_group_sums_to_the_lists(client: Client, everything: Everything, group_by: str) -> None:
-    """Billing lines, chargebacks and topic attributions; the entries sum to the total."""
+    """The total equals billing lines, chargebacks and topic attributions, and the entries sum to it."""
     path = f"{everything.base}/reconciliation"
     answer = client.answer(path, start_date=everything.days[0], end_date=everything.days[-1], group_by=group_by)
     whole = answer["total"]
@@ -38,7 +38,7 @@ def test_every_group_sums_to_the_lists(client: Client, everything: Everything, g
 
 @pytest.mark.parametrize(("group_by", "field"), [("product_type", "product_type"), ("resource_id", "resource_id")])
 def test_entries_equal_the_aggregate(client: Client, everything: Everything, group_by: str, field: str) -> None:
-    """Of each value as much is charged as the aggregate says, and as much billed as its lines sum to."""
+    """For each value, the charged amount equals the aggregate and the billed amount equals its lines."""
     answer = client.answer(f"{everything.base}/reconciliation", group_by=group_by, period="10d")
     sums = client.answer(f"{everything.base}/chargebacks/aggregate", group_by=field, time_bucket="month", period="10d")
     charged: dict[str, Decimal] = {}
@@ -58,7 +58,7 @@ def test_entries_equal_the_aggregate(client: Client, everything: Everything, gro
 
 
 def test_days(client: Client, everything: Everything) -> None:
-    """Each day has its bill's fingerprint and its revision; too many days are refused."""
+    """Each day has the fingerprint of its bill and its revision; too many days are refused."""
     answer = client.answer(f"{everything.base}/reconciliation", period="5d")
     assert [day["date"] for day in answer["days"]] == everything.days[-5:]
     for day in answer["days"]:
@@ -80,7 +80,7 @@ def test_days(client: Client, everything: Everything) -> None:
 
 @pytest.mark.parametrize("path", ["chargebacks/aggregate", "topic-attributions/aggregate"])
 def test_sums_tell_whether_they_are_reconciled(client: Client, everything: Everything, path: str) -> None:
-    """As the reconciliation of the same days does, as JSON, as a file and once more."""
+    """The header has the state of the reconciliation, in JSON and files, cached or not."""
     days = {"start_date": everything.days[0], "end_date": everything.days[-1]}
     state = client.answer(f"{everything.base}/reconciliation", **days)["total"]["state"]
     for form in ("", ".csv", "", ".csv"):
@@ -89,7 +89,7 @@ def test_sums_tell_whether_they_are_reconciled(client: Client, everything: Every
 
 
 def test_a_file_of_the_bill(client: Client, everything: Everything) -> None:
-    """The bill as it is listed, sent back as a file: nothing differs; without a line of it, this line does."""
+    """If the listed bill is sent back as a file, nothing differs; if a line is missing, it is reported."""
     lines = [
         [line["timestamp"][:10], line["resource_id"], line["product_type"], line["total_cost"]]
         for line in everything.billing

@@ -14,8 +14,8 @@ FAR_AHEAD = "2100-01-01T00:00:00Z"
 
 @pytest.mark.parametrize("name", ["chargebacks", "billing", "topic-attributions"])
 def test_lists_as_of_an_instant(client: Client, everything: Everything, name: str) -> None:
-    """As of an instant after the last calculation, everything is as it is now; before the first one there is nothing. A
-    row is explained as of the same instant."""
+    """As of an instant after the last calculation, lists are as they are now; before the first one, they are empty.
+    Links to explanations have the same instant."""
     path = f"{everything.base}/{name}"
     then = client.all_items(path, as_of=FAR_AHEAD)
     for row in then:
@@ -28,7 +28,7 @@ def test_lists_as_of_an_instant(client: Client, everything: Everything, name: st
 
 
 def test_sums_files_and_dates_as_of_an_instant(client: Client, everything: Everything) -> None:
-    """Aggregates, dates, exports and the reconciliation follow the instant, too."""
+    """Aggregates, dates, exports and the reconciliation apply the instant as well."""
     base = everything.base
     for path in ("chargebacks/aggregate", "chargebacks/dates", "topic-attributions/dates"):
         assert client.answer(f"{base}/{path}", as_of=FAR_AHEAD) == client.answer(f"{base}/{path}")
@@ -45,7 +45,7 @@ def test_sums_files_and_dates_as_of_an_instant(client: Client, everything: Every
 
 
 def test_revisions_of_a_day(client: Client, everything: Everything) -> None:
-    """A day that was calculated once has its first revision, with the rows and the sum of the day."""
+    """A day that was calculated once has one revision, with the rows and the sum of the day."""
     day = everything.days[-1]
     rows = [row for row in everything.chargebacks if row["timestamp"][:10] == day]
     answer = client.answer(f"{everything.base}/days/{day}/revisions")
@@ -57,7 +57,7 @@ def test_revisions_of_a_day(client: Client, everything: Everything) -> None:
 
 
 def test_days_that_were_restated(client: Client, everything: Everything) -> None:
-    """Days of a period that were calculated again with another result: as the revisions of each day say."""
+    """Restated days agree with the revisions of each day."""
     path = f"{everything.base}/restatements"
     answer = client.answer(path, start_date=everything.days[0], end_date=everything.days[-1])
     assert answer["total"] == len(answer["items"])
@@ -72,7 +72,7 @@ def test_days_that_were_restated(client: Client, everything: Everything) -> None
 
 
 def test_what_changed_between_two_instants(client: Client, everything: Everything) -> None:
-    """Since before the first calculation, everything; since after the last one, nothing."""
+    """Since before the first calculation, everything changed; since the last one, nothing."""
     path = f"{everything.base}/chargebacks/diff"
     answer = client.answer(path, from_as_of=LONG_AGO, group_by="product_type", limit=2)
     assert (answer["total_before"], answer["total_after"]) == ("0.00", shown(total(everything.chargebacks)))

@@ -1,6 +1,6 @@
-"""The OpenAPI document is true: requests that it allows get the described responses, others are refused.
+"""Requests that the OpenAPI document allows get the described responses, and others are refused.
 
-The whole of it, over the demo: ``schemathesis --config-file tests/contract/schemathesis.toml run
+To run all of it over the demo: ``schemathesis --config-file tests/contract/schemathesis.toml run
 http://127.0.0.1:8080/openapi.json``.
 """
 
@@ -32,24 +32,23 @@ SEED = "20"
     ("phases", "enough"),
     [
         ("examples,fuzzing", 100),
-        # Every value of every parameter, also those that are refused.
+        # Every value of every parameter, including invalid ones.
         pytest.param("coverage", 500, marks=[pytest.mark.drill, pytest.mark.timeout(900)]),
     ],
 )
 def test_schemathesis_finds_nothing(
     scratch: Client, deployment: Deployment, tmp_path: Path, phases: str, enough: int
 ) -> None:
-    """All its checks, without runs of the pipeline, which other tests start."""
+    """All its checks pass; runs are excluded, because other tests start them."""
     with deployment.served(mode="api") as address:
         assert _asked(address, tmp_path, phases, examples=2) > enough
 
 
-# The twin tests of scopes send requests to every endpoint in every run; this test finds requests that those do not
-# contain.
+# tests/security/test_scopes.py sends requests to every endpoint in every run; this test adds other requests.
 @pytest.mark.drill
 @pytest.mark.parametrize("kind", ["identity", "category"])
 def test_schemathesis_finds_nothing_outside(scratch: Client, deployment: Deployment, tmp_path: Path, kind: str) -> None:
-    """Under a narrow scope no response to any request, allowed by the document or not, has an id from outside."""
+    """With a narrow scope, no response to any request, valid or not, contains an id from outside."""
     rows = Everything(scratch, "scratch").chargebacks
     identity = typical([row for row in rows if row["identity_id"] != "UNALLOCATED"], "identity_id")
     filters = {"identity_id": identity} if kind == "identity" else {"category:cost_center": "payments"}
@@ -69,7 +68,7 @@ def test_schemathesis_finds_nothing_outside(scratch: Client, deployment: Deploym
 
 
 def _asked(address: str, folder: Path, phases: str, *, examples: int, outside: Path | None = None) -> int:
-    """Return how many requests schemathesis makes; each must pass."""
+    """Run schemathesis and return the number of requests; each must pass."""
     config = (ROOT / "tests/contract/schemathesis.toml").read_text(encoding="utf-8")
     changed = folder / "schemathesis.toml"
     changed.write_text(config.replace('tenant_name = "acme"', 'tenant_name = "scratch"'), encoding="utf-8")

@@ -1,4 +1,5 @@
-"""A caller with a scope: no response contains anything outside, and everything within is as filters would select it."""
+"""A caller with a scope: responses contain nothing from outside, and everything within is as filters would select
+it."""
 
 from __future__ import annotations
 
@@ -32,13 +33,13 @@ READ = [
 
 @pytest.fixture(scope="session")
 def scopes(everything: Everything) -> dict[str, Scoped]:
-    """An identity, an environment, and a value of a category that splits rows."""
+    """Scopes of an identity, of an environment, and of a category value that splits rows."""
     return scopes_of(everything.chargebacks, everything.topics)
 
 
 @pytest.fixture(scope="session")
 def callers(deployment: Deployment, scopes: dict[str, Scoped]) -> Iterator[Client]:
-    """The same tenants, where the caller's name says the scope; all of them may do everything within it."""
+    """A client of the same tenants, where the caller's name selects the scope; callers have all rights within it."""
     known: list[Caller] = [caller(name, Right.ADMIN, scope=each.scope) for name, each in scopes.items()]
     known += [caller("nothing", Right.ADMIN, scope={"identity_id": []}), caller("whole", Right.ADMIN)]
     with (
@@ -56,7 +57,7 @@ def scoped(request: pytest.FixtureRequest, scopes: dict[str, Scoped]) -> Scoped:
 
 @pytest.fixture(scope="session")
 def all_seen(client: Client, scopes: dict[str, Scoped]) -> dict[str, Seen]:
-    """Return what each of them sees."""
+    """Return what each scope sees."""
     return {name: Seen(client, "acme", each) for name, each in scopes.items()}
 
 
@@ -70,7 +71,7 @@ def seen(scoped: Scoped, all_seen: dict[str, Seen]) -> Seen:
 
 
 def _asked(endpoint: Endpoint, seen: Seen) -> dict[str, Any]:
-    """The request of an endpoint about something that is visible."""
+    """Return the request of an endpoint about something visible."""
     row = seen.chargebacks[0]
     parameters: dict[str, Any] = dict(endpoint.needed)
     if "topic_name" in parameters:
@@ -96,9 +97,9 @@ def _asked(endpoint: Endpoint, seen: Seen) -> dict[str, Any]:
 
 @pytest.mark.parametrize("endpoint", READ, ids=lambda endpoint: endpoint.name)
 def test_no_answer_tells_of_the_outside(callers: Client, scoped: Scoped, seen: Seen, endpoint: Endpoint) -> None:
-    """No id and no name of anything that occurs in no visible row, at any endpoint that reads."""
+    """No endpoint that reads returns an id or a name that occurs in no visible row."""
     answer = callers.request(**_asked(endpoint, seen), headers=asked_by(scoped.name))
-    # A budget of the whole bill, and a note of a caller who sees all of it, do not exist for a caller who sees a part.
+    # The budget of the whole bill and the note of an unscoped caller do not exist for a caller with a scope.
     missing = ("topic-attributions/explain" in endpoint.path and not seen.topics) or any(
         each in endpoint.path for each in ("{budget_id}", "{note_id}")
     )
@@ -107,7 +108,7 @@ def test_no_answer_tells_of_the_outside(callers: Client, scoped: Scoped, seen: S
 
 
 def test_the_search_for_outside_ids_finds_them(client: Client, seen: Seen) -> None:
-    """Without a scope, the responses of the same endpoints contain outside ids: the test above would notice."""
+    """Without a scope, the responses contain outside ids, so the test above would notice them."""
     for name in (f"GET {TENANT}/chargebacks", f"GET {TENANT}/identities", f"GET {TENANT}/resources.csv"):
         assert seen.told(client.request(**_asked(BY_NAME[name], seen)).text), name
 
@@ -122,7 +123,7 @@ def test_rows_and_sums_are_those_of_the_filters(client: Client, callers: Client,
     mine = callers.answer(f"{ACME}/chargebacks/aggregate", **asked)
     assert mine == client.answer(f"{ACME}/chargebacks/aggregate", **asked, **scoped.chargebacks)
     assert mine["total_amount"] == callers.answer(f"{ACME}/chargebacks/aggregate")["total_amount"]
-    if scoped.name != "category":  # sums by categories have what values hand on, too, which is in no row
+    if scoped.name != "category":  # sums by category include reallocated cost, which is in no row
         assert total(rows) == total(mine["buckets"], "total_amount")
     file = list(csv.DictReader(io.StringIO(callers.post(f"{ACME}/export", json={}).text)))
     assert total(file) == total(rows)
@@ -137,7 +138,7 @@ def test_rows_and_sums_are_those_of_the_filters(client: Client, callers: Client,
 
 @pytest.mark.extensive
 def test_explanations_have_the_amounts_of_lists(everything: Everything, callers: Client, scoped: Scoped) -> None:
-    """Of a row that a category splits, the visible part; what others have of it is the rest of the row."""
+    """An explanation of a row that a category splits has the visible part, and the rest as the part of others."""
     callers.headers.update(asked_by(scoped.name))
     whole = {str(key_of(row)): Decimal(row["amount"]) for row in everything.chargebacks}
     rows = callers.all_items(f"{ACME}/chargebacks")
@@ -157,7 +158,8 @@ def test_explanations_have_the_amounts_of_lists(everything: Everything, callers:
 
 @pytest.mark.parametrize("scoped", ["identity", "environment"], indirect=True)
 def test_what_is_outside_is_not_there(everything: Everything, callers: Client, scoped: Scoped, seen: Seen) -> None:
-    """Filters find nothing, ids are unknown, other entities cannot be tagged; nothing of it is an error of rights."""
+    """Filters return nothing, ids are a 404, and outside entities cannot be tagged; no error mentions missing
+    rights."""
     callers.headers.update(asked_by(scoped.name))
     row = next(
         each
@@ -204,7 +206,7 @@ def _ids(client: Client) -> list[str]:
 
 
 def test_an_empty_scope_sees_nothing(callers: Client) -> None:
-    """A condition without values is met by no row."""
+    """A condition without values matches no row."""
     callers.headers.update(asked_by("nothing"))
     for name in ("chargebacks", "billing", "topic-attributions", "resources", "identities", "tags"):
         assert callers.answer(f"{ACME}/{name}")["total"] == 0
@@ -214,8 +216,7 @@ def test_an_empty_scope_sees_nothing(callers: Client) -> None:
 
 @pytest.mark.extensive
 def test_answers_are_kept_for_each_scope(callers: Client, scoped: Scoped) -> None:
-    """The ETag of a caller who sees more is not valid for this one, and a cached response is for the same scope
-    only."""
+    """An ETag or a cached response of a caller who sees more is not used for a caller with a scope."""
     for path in ("chargebacks/aggregate", "costs", "series", "resources", "search?q=a", "flow"):
         whole = callers.get(f"{ACME}/{path}", headers=asked_by("whole"))
         mine = callers.get(f"{ACME}/{path}", headers=asked_by(scoped.name) | {"If-None-Match": whole.headers["etag"]})
@@ -226,7 +227,7 @@ def test_answers_are_kept_for_each_scope(callers: Client, scoped: Scoped) -> Non
 
 
 def test_notes_are_those_of_the_scope(callers: Client, scoped: Scoped) -> None:
-    """Callers with a scope see the notes that were written within it; those who see the whole bill see all of them."""
+    """A caller with a scope sees the notes written within it; a caller who sees the whole bill sees all notes."""
     day = {"start_date": "2026-01-01", "end_date": "2026-01-01"}
     note = {**day, "text": "Load test", "created_by": "somebody else"}
     others = callers.post(f"{ACME}/notes", json=note, headers=asked_by("whole")).json()
@@ -252,7 +253,7 @@ def test_notes_are_those_of_the_scope(callers: Client, scoped: Scoped) -> None:
 
 
 def test_restatements_are_about_the_whole_bill(callers: Client, scoped: Scoped) -> None:
-    """Their totals are those of all rows, so that callers with a scope get none, as of the revisions of a day."""
+    """Restatements have totals of all rows, so they are refused to callers with a scope."""
     path = f"{ACME}/restatements"
     assert callers.get(path, headers=asked_by("whole")).status_code == 200
     refused = callers.get(path, headers=asked_by(scoped.name))
@@ -261,13 +262,13 @@ def test_restatements_are_about_the_whole_bill(callers: Client, scoped: Scoped) 
 
 
 def test_views_are_those_of_the_caller(callers: Client, scoped: Scoped) -> None:
-    """A caller with a scope has views of its own; a caller who sees the whole bill has all of them."""
+    """A caller with a scope has views of its own; a caller who sees the whole bill sees all views."""
     view = {"name": f"View of {scoped.name}", "page": "costs", "query": "", "created_by": "somebody else"}
     others = callers.post(f"{ACME}/views", json=view | {"name": "Others"}, headers=asked_by("whole")).json()
     mine = callers.post(f"{ACME}/views", json=view, headers=asked_by(scoped.name)).json()
     try:
         assert (others["created_by"], mine["created_by"]) == ("whole", scoped.name)
-        # A name that others use is free: refusing it would reveal that they use it.
+        # The name of a hidden view is accepted: refusing it would reveal that it exists.
         same = callers.post(f"{ACME}/views", json=view | {"name": "Others"}, headers=asked_by(scoped.name))
         assert same.status_code == 201
         again = callers.post(f"{ACME}/views", json=view | {"name": "Others"}, headers=asked_by(scoped.name))

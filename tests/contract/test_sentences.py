@@ -1,4 +1,4 @@
-"""The sentences of the service, as a reader of the page in German sees them."""
+"""The sentences of the service, as a reader of the German page sees them."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from tests.support.clock import TODAY
 
 pytestmark = [pytest.mark.extensive, pytest.mark.usefixtures("process")]
 
-#: Words of English that are no part of a name in the generated organisation.
+#: English words that are not part of a name in the generated organisation.
 ENGLISH = re.compile(r"\b(the|was|were|is|are|of|because|which|for|follows|measured|nothing|day|days|line|minutes)\b")
-#: The fields of answers that are sentences, or parts of one.
+#: The fields of responses that contain sentences, or parts of one.
 SENTENCES = {"sentence", "why", "action", "why_not", "why_nothing", "evidence_missing", "remedy", "detail"}
 SAMPLED = 2
 
 
 def sentences_in(value: Any) -> Iterator[str]:
-    """Yield every sentence in an answer."""
+    """Yield every sentence in a response."""
     if isinstance(value, dict):
         for name, each in value.items():
             if name in SENTENCES and isinstance(each, str):
@@ -36,13 +36,13 @@ def sentences_in(value: Any) -> Iterator[str]:
 
 
 def in_german(sentences: list[str]) -> list[str | None]:
-    """Return what the page says, None for a sentence that it does not know."""
+    """Return the sentences in German, with None for unknown ones."""
     found: list[str | None] = json.loads(node("tests/reworded.ts", sent=json.dumps(sentences)))
     return found
 
 
 def explained(client: Client, everything: Everything) -> Iterator[dict[str, Any]]:
-    """Yield explanations of rows of every kind, also of identities and topics that get nothing of a line."""
+    """Yield explanations of rows of every kind, also for identities and topics without a part of the line."""
     kinds: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in everything.chargebacks:
         kinds.setdefault((row["product_type"], row["allocation_detail"]), []).append(row)
@@ -59,7 +59,7 @@ def explained(client: Client, everything: Everything) -> Iterator[dict[str, Any]
 
 
 def test_every_sentence_is_known(client: Client, everything: Everything) -> None:
-    """Explanations, changes, findings, what stands out, and what ends a problem: no English is left."""
+    """Explanations, changes, findings, anomalies and error details are translated completely."""
     answers: list[Any] = list(explained(client, everything))
     days = {"start_date": f"{TODAY.replace(day=1)}", "end_date": f"{TODAY}"}
     answers += [

@@ -1,4 +1,4 @@
-"""Series are the sums of aggregates, as flat rows with numbers that have all digits."""
+"""Series are the sums of aggregates as flat rows, with exact numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.contract.records import Client, Everything, shown
 
 
 def series(client: Client, everything: Everything, **asked: Any) -> Any:
-    """Return the response with its numbers as they were sent."""
+    """Return the response with exact numbers."""
     path = f"{everything.base}/series"
     return parse_json(client.get(path, params=asked).content)
 
@@ -22,7 +22,7 @@ def series(client: Client, everything: Everything, **asked: Any) -> Any:
 @pytest.mark.parametrize("by", ["product_category", "identity_id", "tag:team"])
 @pytest.mark.parametrize("unit", ["day", "week", "month"])
 def test_rows_add_up_to_the_aggregate(client: Client, everything: Everything, by: str, unit: str) -> None:
-    """Values that are named have the amounts of the aggregate, and the rows of each time its total."""
+    """Values with a name have the amounts of the aggregate, and the rows of each time sum to its total."""
     asked = {"period": "12d", "time_bucket": unit, "timezone": "Europe/Berlin"}
     found = series(client, everything, group_by=by, top=2, **asked)
     expected = client.answer(f"{everything.base}/chargebacks/aggregate", group_by=by, **asked)
@@ -44,7 +44,7 @@ def test_rows_add_up_to_the_aggregate(client: Client, everything: Everything, by
 
 
 def test_without_a_column(client: Client, everything: Everything) -> None:
-    """There is one row for each unit of time, days without costs included."""
+    """There is one row for each time bucket, including days without costs."""
     days = {"start_date": str(everything.days[-2]), "end_date": "2026-12-31"}
     found = series(client, everything, **days)
     assert {row["name"] for row in found["rows"]} == {"total"}
@@ -62,5 +62,5 @@ def test_without_a_column(client: Client, everything: Everything) -> None:
     ],
 )
 def test_what_it_refuses(client: Client, everything: Everything, params: dict[str, Any], wrong: list[str]) -> None:
-    """400, with every parameter that is wrong."""
+    """A 400 names every invalid parameter."""
     assert complaints(client.get(f"{everything.base}/series", params=params)) == wrong

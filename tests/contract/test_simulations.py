@@ -1,4 +1,4 @@
-"""Simulations over HTTP: real processes, over what was calculated."""
+"""Simulations over HTTP, in real processes, on calculated days."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EVENLY = {"KAFKA_NUM_CKUS": {"portions": [{"share": "1", "try": ["even(active)",
 
 
 def ended(client: Client, **asked: object) -> Any:
-    """The simulation of something, when it is done or has failed."""
+    """Start a simulation and return it when it is done or has failed."""
     response = client.post(BASE, json=DAYS | asked)
     assert response.status_code == 202, response.text
     assert response.headers["location"] == f"{BASE}/{response.json()['id']}"
@@ -34,7 +34,7 @@ def ended(client: Client, **asked: object) -> Any:
 
 @pytest.mark.extensive
 def test_who_would_pay_what(client: Client) -> None:
-    """The simulated charges have the same sum; the same request is not calculated twice."""
+    """The simulated charges have the same sum; an equal request returns the same simulation."""
     found = ended(client, policies=EVENLY)
     assert (found["state"], found["error"], found["done"], found["days"]) == ("done", None, 2, 2)
     answer = found["answer"]
@@ -61,7 +61,8 @@ def test_who_would_pay_what(client: Client) -> None:
 
 @pytest.mark.extensive
 def test_other_tags_and_cost_categories(client: Client) -> None:
-    """They move costs between groups, in addition to what policies move; nothing is lost, and nothing is stored."""
+    """Changed tags and cost categories move costs between groups, in addition to policies; nothing is lost or
+    stored."""
     charged = client.answer(
         f"{BASE.removesuffix('/simulations')}/chargebacks/aggregate", **DAYS, group_by="identity_id"
     )
@@ -85,7 +86,7 @@ def test_other_tags_and_cost_categories(client: Client) -> None:
 
 @pytest.mark.extensive
 def test_some_of_the_policies_alone(client: Client) -> None:
-    """Policies outside the selection stay in force; examples explain a line as it is and as it would be."""
+    """With a selection, only the selected policies change; examples explain a line before and after."""
     policies = EVENLY | {"KAFKA_NETWORK_READ": {"portions": [{"share": "1", "try": ["even(period)"]}]}}
     found = ended(client, policies=policies, isolate=["KAFKA_NUM_CKUS"])["answer"]
     assert [each["product_type"] for each in found["policies"]] == ["KAFKA_NUM_CKUS"]
@@ -102,7 +103,7 @@ def test_some_of_the_policies_alone(client: Client) -> None:
 
 @pytest.mark.extensive
 def test_what_has_no_evidence(client: Client) -> None:
-    """It fails and says why; there is no file of it."""
+    """A simulation without evidence fails with a reason, and has no file."""
     long_ago = {"start_date": "2020-01-01", "end_date": "2020-01-02"}
     found = ended(client, policies={}, **long_ago)
     assert (found["state"], found["answer"]) == ("failed", None)
@@ -129,7 +130,7 @@ def test_what_has_no_evidence(client: Client) -> None:
     ],
 )
 def test_what_cannot_be_tried(client: Client, asked: dict[str, object], named: list[str]) -> None:
-    """All mistakes are reported at once, and nothing is started."""
+    """All mistakes are reported together, and nothing is started."""
     before = client.answer(BASE)["total"]
     told = {re.split(r"[\[.:]", each)[0] for each in complaints(client.post(BASE, json=DAYS | asked))}
     assert told == set(named)
@@ -137,7 +138,7 @@ def test_what_cannot_be_tried(client: Client, asked: dict[str, object], named: l
 
 
 def test_what_is_not_there(client: Client, everything: Everything) -> None:
-    """Ids are those of this tenant."""
+    """A simulation exists only for its own tenant."""
     known = everything.ids["simulation_id"]
     assert client.get(f"{BASE}/{known}").status_code == 200
     for missing in (f"{BASE}/{'0' * 64}", BASE.replace("acme", "scratch") + f"/{known}"):

@@ -1,4 +1,4 @@
-"""Statements over HTTP: they sum to the bill, in every form, and have the scope of the caller."""
+"""Statements over HTTP: they sum to the bill in every format, and respect the scope of the caller."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ def month(everything: Everything) -> str:
 
 
 def statements_of(client: Client, month: str, by: str) -> Record:
-    """The list of a month."""
+    """Return the statements of a month."""
     answer: Record = client.answer("/api/v1/tenants/acme/statements", period=month, by=by)
     return answer
 
 
 def statement_of(client: Client, month: str, by: str, value: str) -> Record:
-    """One statement."""
+    """Return one statement."""
     answer: Record = client.answer("/api/v1/tenants/acme/statement", period=month, by=by, value=value)
     return answer
 
 
 def rounded(items: list[Record]) -> Decimal:
-    """The sum of amounts in cents."""
+    """Return the sum of amounts in cents."""
     return sum((Decimal(item["rounded"]) for item in items), Decimal(0))
 
 
 @pytest.mark.parametrize("by", one_first(BY))
 def test_statements_are_the_bill(client: Client, everything: Everything, month: str, by: str) -> None:
-    """To the last digit and in cents: all of a month are what was billed, and each is the sum of its lines."""
+    """The statements of a month sum to the bill, exactly and in cents, and each is the sum of its lines."""
     found = statements_of(client, month, by)
     billed = total((line for line in everything.billing if line["timestamp"].startswith(month)), "total_cost")
     assert shown(total(found["items"])) == found["total"]["amount"] == shown(billed)
@@ -84,7 +84,7 @@ def test_statements_are_the_bill(client: Client, everything: Everything, month: 
 
 
 def test_a_statement_says_what_finance_needs(client: Client, month: str) -> None:
-    """Its number, whom it is for, what changed and why, and how it was split."""
+    """A statement has its number, its status, and how it was split."""
     found = statement_of(client, month, **PAYMENTS)
     assert re.fullmatch(rf"CB-acme-{month}-cost_center\.payments-r\d+", found["number"])
     assert (found["status"], found["basis"], found["scope"]) == ("PROVISIONAL", "accrual", None)
@@ -94,7 +94,7 @@ def test_a_statement_says_what_finance_needs(client: Client, month: str) -> None
 
 
 def test_costs_per_unit_are_those_of_the_month(client: Client, everything: Everything, month: str) -> None:
-    """A statement has the same unit costs as the endpoint for them; what was not used has none."""
+    """A statement has the same unit costs as their endpoint; what was not used has none."""
     expected: dict[str, dict[str, Any]] = {}
     for per in ("gib_in", "gib_out"):
         asked = {"period": month, "per": per, "group_by": "identity_id", "limit": 1000}
@@ -111,7 +111,7 @@ def test_costs_per_unit_are_those_of_the_month(client: Client, everything: Every
 
 @pytest.mark.extensive
 def test_files_are_the_statement(client: Client, month: str) -> None:
-    """The list and the lines as CSV have the amounts of the JSON, and so have the page and the PDF."""
+    """The CSV files, the page and the PDF have the amounts of the JSON."""
     listed = statements_of(client, month, PAYMENTS["by"])
     listing = {"period": month, "by": PAYMENTS["by"]}
     rows = csv_of(client, "statements.csv", listing)
@@ -146,14 +146,14 @@ def test_files_are_the_statement(client: Client, month: str) -> None:
 
 
 def csv_of(client: Client, name: str, params: Record) -> list[dict[str, str]]:
-    """The rows of a file."""
+    """Return the rows of a file."""
     response = client.get(f"/api/v1/tenants/acme/{name}", params=params)
     assert response.status_code == 200, response.text
     return list(csv.DictReader(io.StringIO(response.text)))
 
 
 def test_what_is_wrong_is_named(client: Client, month: str) -> None:
-    """Months that are none, groupings that are none, a category or a value that is not there."""
+    """Invalid months and groupings, and unknown categories and values, are refused."""
     base = "/api/v1/tenants/acme"
     assert complaints(client.get(f"{base}/statements", params={"period": "2026-13", "by": "product_type"})) == [
         "by",
@@ -173,8 +173,8 @@ def test_what_is_wrong_is_named(client: Client, month: str) -> None:
 @pytest.mark.extensive
 @pytest.mark.parametrize("by", BY)
 def test_the_journal_is_the_statements(client: Client, month: str, by: str) -> None:
-    """Every statement is booked with its own cents, and the clearing account with all of them; the file has the same
-    lines, and the same bytes twice."""
+    """Every statement is posted with its rounded amount, and the clearing account with the sum; the file has the same
+    lines, and the same bytes when requested again."""
     listed = statements_of(client, month, by)
     path = f"/api/v1/tenants/acme/periods/{month}/journal"
     found = client.answer(path, by=by)
@@ -195,7 +195,7 @@ def test_the_journal_is_the_statements(client: Client, month: str, by: str) -> N
 
 
 def test_journals_that_cannot_be_made(client: Client, month: str) -> None:
-    """A month that is none, two forms at once, a template or a cost category that the tenant has not."""
+    """An invalid month, two formats at once, and an unknown template or cost category are refused."""
     path = "/api/v1/tenants/acme/periods"
     both = client.get(f"{path}/{month}/journal", params={"format": "csv", "template": "sap"})
     assert complaints(both) == ["format"]
@@ -213,7 +213,7 @@ TEMPLATES = {
 
 @pytest.mark.extensive
 def test_templates_write_journals(deployment: Deployment, month: str) -> None:
-    """In the form of the template; one that fails says why."""
+    """The template determines the format; if it fails, the error says why."""
     profile = JournalProfile(templates=TEMPLATES, by="category:cost_center")
     with deployment.journals_by("acme", profile) as address, Client(base_url=address, timeout=60) as client:
         path = f"/api/v1/tenants/acme/periods/{month}/journal"
@@ -228,7 +228,7 @@ def test_templates_write_journals(deployment: Deployment, month: str) -> None:
 
 @pytest.fixture(scope="session")
 def callers(deployment: Deployment) -> Iterator[Client]:
-    """One sees the cost centre payments, one may only read."""
+    """One caller sees the cost centre payments, one may only read."""
     scope = {"category:cost_center": ["payments"]}
     known = [caller("payments", Right.EXPORT, scope=scope), caller("reader", Right.READ)]
     with (
@@ -240,7 +240,8 @@ def callers(deployment: Deployment) -> Iterator[Client]:
 
 @pytest.mark.extensive
 def test_a_scope_gets_its_own_statement(client: Client, callers: Client, month: str) -> None:
-    """The same document, without the bill and without the rules of the category; no other statement is there."""
+    """A caller with a scope gets its statement without the bill and the rules of the category, and no other
+    statement."""
     whole = statement_of(client, month, **PAYMENTS)
     callers.headers.update(asked_by("payments"))
     mine = statement_of(callers, month, **PAYMENTS)
@@ -260,7 +261,7 @@ def test_a_scope_gets_its_own_statement(client: Client, callers: Client, month: 
 
 
 def test_files_need_the_right_to_export(callers: Client, month: str) -> None:
-    """Reading is enough for the page."""
+    """The page needs only the right to read."""
     callers.headers.update(asked_by("reader"))
     asked = {"period": month, **PAYMENTS}
     statuses = [
@@ -304,8 +305,8 @@ def test_recipients_reply(client: Client, month: str) -> None:
 
 @pytest.mark.extensive
 def test_replies_that_are_refused(client: Client, callers: Client, month: str) -> None:
-    """Replies without a note, to an earlier number, or to a statement that does not exist, is not visible, or is
-    visible in part are refused; a caller who sees all of the statement may reply."""
+    """Replies without a note, to an earlier number, or to a statement that is missing or not completely visible are
+    refused; a caller who sees the whole statement may reply."""
     assert complaints(replying(client, month, "dispute")) == ["note"]
     late = replying(client, month, "dispute", note="x", number="CB-acme-earlier-r0")
     assert (late.status_code, "read it again" in late.json()["detail"]) == (409, True)

@@ -1,4 +1,4 @@
-"""The bill, the rows, every aggregate, the file and the topics' bill have one sum."""
+"""The bill, the rows, every aggregate, the file and the topics' bill have the same sum."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ WHOLE = {"start_date": "2000-01-01", "end_date": "2999-12-30"}
 
 
 def csv_sum(client: Client, base: str, asked: dict[str, str]) -> str:
-    """The sum of the amounts of an export."""
+    """Return the sum of the amounts in an export."""
     response = client.post(f"{base}/export", json=asked | {"columns": ["amount"]})
     assert response.status_code == 200
     return shown(sum((Decimal(row["amount"]) for row in csv.DictReader(io.StringIO(response.text))), Decimal(0)))
 
 
 def sums_of(client: Client, base: str, asked: dict[str, str], by: list[str], unit: str) -> dict[str, str]:
-    """The same sum, from everything that sums."""
+    """Return the sum from every endpoint that has it."""
     aggregate = client.answer(f"{base}/chargebacks/aggregate", **asked, group_by=by, time_bucket=unit)
     rows = client.all_items(f"{base}/chargebacks", **asked)
     assert aggregate["total_rows"] == len(rows) == sum(bucket["row_count"] for bucket in aggregate["buckets"])
@@ -55,7 +55,7 @@ def sums_of(client: Client, base: str, asked: dict[str, str], by: list[str], uni
 def test_sums_agree(
     client: Client, everything: Everything, zone: str, first: int, length: int, by: list[str], unit: str
 ) -> None:
-    """Over any range of days in any zone, by any columns and unit of time, it is the same string of digits."""
+    """The sums are equal as strings, for any range of days, time zone, columns and time bucket."""
     start = date.fromisoformat(everything.days[0]) + timedelta(days=first)
     asked = {"start_date": str(start), "end_date": str(start + timedelta(days=length)), "timezone": zone}
     sums = sums_of(client, everything.base, asked, by, unit)
@@ -66,7 +66,7 @@ def test_sums_agree(
     "zone", one_first(["Pacific/Kiritimati", "UTC", "Pacific/Pago_Pago", "America/St_Johns", "Antarctica/Troll"])
 )
 def test_the_whole_is_the_same_in_every_zone(client: Client, everything: Everything, zone: str) -> None:
-    """A range that holds everything has the same sum wherever its midnights lie."""
+    """A range that contains everything has the same sum in every time zone."""
     sums = sums_of(client, everything.base, WHOLE | {"timezone": zone}, ["identity_id"], "month")
     assert set(sums.values()) == {shown(total(everything.billing, "total_cost"))}
 
@@ -74,7 +74,7 @@ def test_the_whole_is_the_same_in_every_zone(client: Client, everything: Everyth
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("by", [*COLUMNS, "tag:team"])
 def test_every_column_and_unit(client: Client, everything: Everything, by: str, unit: str) -> None:
-    """Any ``group_by`` and any ``time_bucket`` have the same totals."""
+    """The totals are the same for any ``group_by`` and ``time_bucket``."""
     asked = {"group_by": by, "time_bucket": unit, "timezone": "America/Sao_Paulo"} | WHOLE
     answer = client.answer(f"{everything.base}/chargebacks/aggregate", **asked)
     assert (
@@ -87,7 +87,7 @@ def test_every_column_and_unit(client: Client, everything: Everything, by: str, 
 
 
 def test_issues_are_a_part_of_the_rows(client: Client, everything: Everything) -> None:
-    """What could not be allocated as intended, summed over its issues, is what its rows sum to."""
+    """Allocation issues sum to the rows that they cover."""
     wanted = {
         (issue["resource_id"], issue["identity_id"], issue["product_type"], issue["allocation_detail"])
         for issue in everything.issues
@@ -102,7 +102,7 @@ def test_issues_are_a_part_of_the_rows(client: Client, everything: Everything) -
 
 
 def test_topics_sum_to_their_own_total(client: Client, everything: Everything) -> None:
-    """List, aggregate by anything, and file of the topics agree."""
+    """The list, every aggregate and the file of topics have the same sum."""
     base = f"{everything.base}/topic-attributions"
     whole = shown(total(everything.topics))
     for by in ("topic_name", "cluster_resource_id", "env_id", "product_type", "attribution_method", "tag:team"):

@@ -1,4 +1,4 @@
-"""SPEC §4 «Tags»: one by one, many at once, and how they show on chargebacks."""
+"""SPEC §4 «Tags»: single tags, bulk requests, and tags on chargebacks."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ PLAIN = ["a", "b", "e0", "e1", "e2", "i", "r", "lkc-x", "crn:/a/b", *(f"many-{nu
 
 @pytest.fixture(scope="module", autouse=True)
 def known(deployment: Deployment) -> None:
-    """The ids that these tests use are in the inventory: only what is there can be tagged."""
+    """Add the ids of these tests to the inventory, because only known entities can be tagged."""
     deployment.know("scratch", [*IDS, *PLAIN])
 
 
 def put_tags(client: Client, *tags: tuple[str, str, str, str], **more: Any) -> Record:
-    """Write tags (entity type, id, key, value) at once; what was counted."""
+    """Write tags (entity type, id, key, value) in bulk, and return the counts."""
     names = ("entity_type", "entity_id", "tag_key", "tag_value")
     response = client.post(
         f"{BASE}/tags/bulk", json={"items": [dict(zip(names, tag, strict=True)) for tag in tags]} | more
@@ -85,14 +85,14 @@ def test_the_life_of_a_tag(scratch: Client, entity_type: str, entity_id: str) ->
 
 
 def test_slashes_need_not_be_encoded(scratch: Client) -> None:
-    """An id with slashes may be in the path as it is."""
+    """An id with slashes may be in the path without encoding."""
     path = f"{BASE}/entities/resource/crn:/a/b/tags"
     assert scratch.post(path, json={"tag_key": "k", "tag_value": "v"}).json()["entity_id"] == "crn:/a/b"
     assert scratch.answer(scratch.tag_path("scratch", "resource", "crn:/a/b"))[0]["tag_value"] == "v"
 
 
 def test_a_key_is_unique_per_entity(scratch: Client) -> None:
-    """A second tag on the same entity gets 409, whatever its value; other entities and keys are free."""
+    """A second tag with the same key is a 409, whatever its value; other keys and entities are not affected."""
     body = {"tag_key": "team", "tag_value": "a"}
     path = scratch.tag_path("scratch", "resource", "r")
     assert scratch.post(path, json=body).status_code == 201
@@ -132,7 +132,7 @@ def test_created_by_has_a_default(scratch: Client) -> None:
     ],
 )
 def test_what_is_no_tag(scratch: Client, body: Any, named: list[str]) -> None:
-    """400, with every field that is wrong; nothing is written."""
+    """A 400 names every invalid field; nothing is written."""
     path = scratch.tag_path("scratch", "resource", "r")
     assert complaints(scratch.post(path, json=body)) == named
     assert scratch.answer(path) == []
@@ -143,7 +143,7 @@ def test_what_is_no_tag(scratch: Client, body: Any, named: list[str]) -> None:
     [b"", b"{", b"\xff\xfe", b'{"tag_key": "k", "tag_value": "\xff"}', b'{"tag_key": "k", "tag_value": "\\ud800"}'],
 )
 def test_what_is_no_json(scratch: Client, content: bytes) -> None:
-    """400, and the body is what is wrong."""
+    """Malformed JSON is a 400 that names the body."""
     headers = {"content-type": "application/json"}
     response = scratch.post(scratch.tag_path("scratch", "resource", "r"), content=content, headers=headers)
     assert complaints(response) == ["body"]
@@ -151,14 +151,14 @@ def test_what_is_no_json(scratch: Client, content: bytes) -> None:
 
 @pytest.mark.parametrize("key", ["k", "K9_.:-", "k" * 63, "0"])
 def test_every_possible_key(scratch: Client, key: str) -> None:
-    """Letters, digits and ``_.:-`` after the first sign, up to 63 of them."""
+    """A key has up to 63 letters, digits and ``_.:-``, and starts with a letter or digit."""
     path = scratch.tag_path("scratch", "identity", "i")
     assert scratch.post(path, json={"tag_key": key, "tag_value": "v"}).status_code == 201
     assert scratch.put(scratch.tag_path("scratch", "identity", "i", key), json={"tag_value": "w"}).status_code == 200
 
 
 def test_other_entity_types_do_not_exist(client: Client) -> None:
-    """``entity_type`` in paths is ``resource`` or ``identity``."""
+    """Entity types other than ``resource`` and ``identity`` are a 404."""
     for entity_type in ("resources", "topic", "Resource"):
         assert kind_of(client.get(client.tag_path("scratch", entity_type, "r")), 404) == "not-found"
         assert (
@@ -170,7 +170,7 @@ def test_other_entity_types_do_not_exist(client: Client) -> None:
 
 
 def test_what_the_inventory_does_not_have(scratch: Client) -> None:
-    """404 for an entity that is not known, alone or among others; then nothing is written."""
+    """An unknown entity is a 404, also in bulk; then nothing is written."""
     path = scratch.tag_path("scratch", "resource", "nobody")
     for response in (scratch.get(path), scratch.post(path, json={"tag_key": "k", "tag_value": "v"})):
         assert "nobody" in detail_of(response, 404)
@@ -182,7 +182,7 @@ def test_what_the_inventory_does_not_have(scratch: Client) -> None:
 
 
 def test_the_list_of_tags(scratch: Client) -> None:
-    """By entity and key; ``entity_type`` and ``tag_key`` narrow it, alone and together."""
+    """Tags are ordered by entity and key; ``entity_type`` and ``tag_key`` filter them, alone and together."""
     tags = [(kind, f"e{n}", key, "v") for kind in ("identity", "resource") for n in range(3) for key in ("env", "team")]
     assert put_tags(scratch, *reversed(tags)) == counts(created=12)
     everything = scratch.all_items(f"{BASE}/tags", page_size=5)
@@ -194,13 +194,13 @@ def test_the_list_of_tags(scratch: Client) -> None:
 
 
 def test_what_the_list_of_tags_refuses(client: Client) -> None:
-    """An entity type that does not exist, and a key that cannot."""
+    """Unknown entity types and invalid keys are refused."""
     response = client.get(f"{BASE}/tags", params={"entity_type": "topic", "tag_key": "a b", "tag_value": "x"})
     assert complaints(response) == ["entity_type", "tag_key", "tag_value"]
 
 
 def test_keys_and_values_in_use(scratch: Client) -> None:
-    """An addition to the contract: the keys in use, and the values of one; ``q`` is a part of the value in any case."""
+    """An addition to the contract: the keys in use, and the values of a key; ``q`` is a case-insensitive substring."""
     put_tags(
         scratch,
         ("resource", "a", "team", "Payments"),
@@ -217,7 +217,8 @@ def test_keys_and_values_in_use(scratch: Client) -> None:
 
 
 def test_bulk_counts(scratch: Client) -> None:
-    """Each entry is created, updated (with ``override_existing``) or skipped (without), as if one after the other."""
+    """Each entry is created, updated (with ``override_existing``) or skipped (without), as if sent one after the
+    other."""
     first = [("resource", "a", "k", "1"), ("identity", "a", "k", "1"), ("resource", "a", "k", "2")]
     assert put_tags(scratch, *first, created_by="bob") == counts(created=2, skipped=1)
     assert {tag["created_by"] for tag in scratch.all_items(f"{BASE}/tags")} == {"bob"}
@@ -231,7 +232,7 @@ def test_bulk_counts(scratch: Client) -> None:
 
 @pytest.mark.extensive
 def test_bulk_of_many(scratch: Client) -> None:
-    """Hundreds at once, exactly counted."""
+    """Hundreds of tags are counted exactly."""
     many = [("resource", f"many-{number}", "batch", str(number)) for number in range(500)]
     assert put_tags(scratch, *many) == counts(created=500)
     assert put_tags(scratch, *many[:100], ("identity", "i", "batch", "x")) == counts(created=1, skipped=100)
@@ -253,12 +254,12 @@ def test_bulk_of_many(scratch: Client) -> None:
     ],
 )
 def test_what_bulk_refuses(scratch: Client, body: Any, named: list[str]) -> None:
-    """400, with the place in the body."""
+    """A 400 names the path in the body."""
     assert complaints(scratch.post(f"{BASE}/tags/bulk", json=body)) == named
 
 
 def test_bulk_is_all_or_nothing(scratch: Client) -> None:
-    """One entry that is wrong, and nothing is written."""
+    """If one entry is invalid, nothing is written."""
     good = {"entity_type": "resource", "entity_id": "a", "tag_key": "k", "tag_value": "v"}
     response = scratch.post(f"{BASE}/tags/bulk", json={"items": [good, good | {"tag_key": "a b"}]})
     assert complaints(response) == ["items[1].tag_key"]
@@ -272,7 +273,7 @@ def rows(client: Client) -> list[Record]:
 
 
 def test_bulk_by_filter(scratch: Client, rows: list[Record]) -> None:
-    """Every resource and identity in the matching chargebacks, ``UNALLOCATED`` included, each exactly once."""
+    """Every resource and identity in the matching chargebacks is tagged once, including ``UNALLOCATED``."""
     entities = {("resource", row["resource_id"]) for row in rows} | {("identity", row["identity_id"]) for row in rows}
     body = {"tag_key": "seen", "display_name": "yes"}
 
@@ -311,13 +312,13 @@ def test_bulk_by_filter(scratch: Client, rows: list[Record]) -> None:
     ],
 )
 def test_what_bulk_by_filter_refuses(client: Client, body: Any, named: list[str]) -> None:
-    """400, with every field that is wrong."""
+    """A 400 names every invalid field."""
     assert complaints(client.post(f"{BASE}/tags/bulk-by-filter", json=body)) == named
 
 
 @pytest.fixture
 def tagged(scratch: Client, rows: list[Record]) -> Callable[[Record], str | None]:
-    """Two resources and two identities have a ``team``; the response resolves it for a row, where the identity has
+    """Tag two resources and two identities; return a function that resolves the tag of a row, where the identity has
     priority."""
     resources = sorted({row["resource_id"] for row in rows})[:3]
     identities = sorted({row["identity_id"] for row in those(rows, resource_id=resources[0])} | {"UNALLOCATED"})[:2]
@@ -330,7 +331,7 @@ def tagged(scratch: Client, rows: list[Record]) -> Callable[[Record], str | None
 
 
 def test_tags_show_on_rows(scratch: Client, rows: list[Record], tagged: Callable[[Record], str | None]) -> None:
-    """Tags appear on rows at query time; on the same key the identity's wins."""
+    """Rows show the current tags; for the same key, the tag of the identity has priority."""
     shown_now = scratch.all_items(f"{BASE}/chargebacks")
     expected = [row | {"tags": {"team": team} if (team := tagged(row)) else {}} for row in rows]
     assert shown_now == expected
@@ -343,7 +344,7 @@ def test_tags_show_on_rows(scratch: Client, rows: list[Record], tagged: Callable
 def test_rows_by_tag(
     scratch: Client, rows: list[Record], tagged: Callable[[Record], str | None], asked: dict[str, str]
 ) -> None:
-    """``tag_key`` and ``tag_value`` see the resolved value; they combine with other filters; issues have them too."""
+    """``tag_key`` and ``tag_value`` filter by the resolved value and combine with other filters, also for issues."""
     wanted = asked.get("tag_value")
     expected = [row for row in rows if (team := tagged(row)) and wanted in (None, team)]
     found = scratch.all_items(f"{BASE}/chargebacks", page_size=50, **asked)
@@ -373,7 +374,8 @@ def test_sums_by_tag(scratch: Client, rows: list[Record], tagged: Callable[[Reco
 def test_sums_of_rows_with_tags(
     scratch: Client, rows: list[Record], tagged: Callable[[Record], str | None], wanted: str
 ) -> None:
-    """``tag:<key>=v1,v2`` narrows to rows whose resolved tag has one of the values; ``UNTAGGED`` to those without."""
+    """``tag:<key>=v1,v2`` selects rows whose resolved tag has one of the values; ``UNTAGGED`` selects rows without
+    it."""
     values = wanted.split(",")
     expected = [row for row in rows if (tagged(row) or "UNTAGGED") in values]
     answer = scratch.answer(f"{BASE}/chargebacks/aggregate", **{"tag:team": wanted}, group_by=["tag:team", "cost_type"])
@@ -385,13 +387,13 @@ def test_sums_of_rows_with_tags(
 def test_tags_are_not_part_of_a_dimension(
     scratch: Client, rows: list[Record], tagged: Callable[[Record], str | None]
 ) -> None:
-    """The single-dimension endpoint returns its fields without tags."""
+    """A single dimension is returned without tags."""
     row = next(row for row in rows if tagged(row))
     assert "tags" not in scratch.answer(f"{BASE}/chargebacks/{row['dimension_id']}")
 
 
 def test_conflicts_say_what_to_do(scratch: Client, everything: Everything) -> None:
-    """The sentence of a 409 names the entity and the key."""
+    """The detail of a 409 names the entity and the key."""
     path = scratch.tag_path("scratch", "resource", "lkc-x")
     scratch.post(path, json={"tag_key": "team", "tag_value": "a"})
     detail = detail_of(scratch.post(path, json={"tag_key": "team", "tag_value": "a"}), 409)

@@ -63,19 +63,19 @@ def summed(rows: list[Record], by: tuple[str, ...], unit: str, zone: str) -> Rec
 
 
 def in_range(rows: list[Record], first: str, last: str, zone: str) -> list[Record]:
-    """The rows whose day in that zone lies between two days, both included."""
+    """Return the rows whose day in the time zone lies between two days, both included."""
     return [row for row in rows if first <= str(when(row).astimezone(ZoneInfo(zone)).date()) <= last]
 
 
 def test_rows(everything: Everything) -> None:
-    """Exactly the fields of the contract, ordered by time."""
+    """Rows have exactly the fields of the contract and are ordered by time."""
     assert {"bytes_ratio", "even_split"} <= {row["attribution_method"] for row in everything.topics}
     times = [row["timestamp"] for row in everything.topics]
     assert times == sorted(times) != []
 
 
 def test_rows_sum_to_the_bill(everything: Everything) -> None:
-    """The rows of a cluster, product type and day sum to what was billed for them, to the last digit."""
+    """The rows of a cluster, product type and day sum exactly to what was billed for them."""
     attributed: dict[tuple[str, str, str], list[Record]] = {}
     for row in everything.topics:
         attributed.setdefault((row["timestamp"], row["cluster_resource_id"], row["product_type"]), []).append(row)
@@ -88,7 +88,7 @@ def test_rows_sum_to_the_bill(everything: Everything) -> None:
     "filters", [some for size in (1, 2, 3, 4) for some in combinations(FILTERS, size)], ids="+".join
 )
 def test_filters(client: Client, everything: Everything, path: str, filters: tuple[str, ...]) -> None:
-    """Each filter alone and together with others."""
+    """Filters work alone and combined."""
     row = those(everything.topics, attribution_method="bytes_ratio")[7]
     asked = {name: row[name] for name in filters}
     assert client.all_items(path, page_size=31, **asked) == those(everything.topics, **asked) != []
@@ -96,13 +96,13 @@ def test_filters(client: Client, everything: Everything, path: str, filters: tup
 
 @pytest.mark.parametrize("method", ["bytes_ratio", "retained_bytes_ratio", "even_split", "ATTRIBUTION_FAILED"])
 def test_every_method(client: Client, everything: Everything, path: str, method: str) -> None:
-    """Every value that a row can have is a valid filter."""
+    """Every attribution method of a row is a valid filter."""
     assert client.all_items(path, attribution_method=method) == those(everything.topics, attribution_method=method)
 
 
 @pytest.mark.parametrize("zone", ZONES)
 def test_ranges(client: Client, everything: Everything, path: str, zone: str) -> None:
-    """A range of days in a zone, both ends included, in the list, the sums and the file."""
+    """A range has whole days in a time zone, both ends included, in lists, sums and files."""
     first, last = everything.days[3], everything.days[6]
     rows = in_range(everything.topics, first, last, zone)
     asked = {"start_date": first, "end_date": last, "timezone": zone}
@@ -112,7 +112,7 @@ def test_ranges(client: Client, everything: Everything, path: str, zone: str) ->
 
 
 def test_aggregate_defaults(client: Client, everything: Everything, path: str) -> None:
-    """By topic and day."""
+    """By default, sums are by topic and day."""
     answer = client.answer(f"{path}/aggregate")
     assert answer == summed(everything.topics, ("topic_name",), "day", "UTC")
 
@@ -120,34 +120,34 @@ def test_aggregate_defaults(client: Client, everything: Everything, path: str) -
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("zone", ZONES)
 def test_units_of_time_in_zones(client: Client, everything: Everything, path: str, unit: str, zone: str) -> None:
-    """Buckets follow the zone's calendar."""
+    """Buckets follow the calendar of the time zone."""
     asked = {"time_bucket": unit, "timezone": zone, "start_date": "2000-01-01", "end_date": "2999-01-01"}
     assert client.answer(f"{path}/aggregate", **asked) == summed(everything.topics, ("topic_name",), unit, zone)
 
 
 @pytest.mark.parametrize("by", [*((name,) for name in COLUMNS), *combinations(COLUMNS, 3), COLUMNS], ids="+".join)
 def test_columns(client: Client, everything: Everything, path: str, by: tuple[str, ...]) -> None:
-    """Every column alone and together with others."""
+    """Sums can be grouped by every column, alone and combined."""
     answer = client.answer(f"{path}/aggregate", group_by=by, time_bucket="week")
     assert answer == summed(everything.topics, by, "week", "UTC")
 
 
 @pytest.mark.parametrize("name", ["cluster_resource_id", "topic_name", "product_type"])
 def test_filters_of_the_aggregate(client: Client, everything: Everything, path: str, name: str) -> None:
-    """Each of its three filters."""
+    """Each of the three filters applies to the aggregate."""
     value = typical(everything.topics, name)
     rows = those(everything.topics, **{name: value})
     assert client.answer(f"{path}/aggregate", **{name: value}) == summed(rows, ("topic_name",), "day", "UTC")
 
 
 def test_dates(client: Client, everything: Everything, path: str) -> None:
-    """The distinct days that have topic rows."""
+    """The response has the distinct days with topic rows."""
     answer = client.answer(f"{path}/dates")
     assert answer["dates"] == sorted({row["timestamp"][:10] for row in everything.topics})
 
 
 def exported(client: Client, path: str, body: Any = None) -> list[dict[str, str]]:
-    """The rows of the file."""
+    """Return the rows of the file."""
     response = client.post(f"{path}/export", json=body) if body is not None else client.post(f"{path}/export")
     assert response.status_code == 200, response.text
     assert response.headers["content-type"].startswith("text/csv")
@@ -158,7 +158,7 @@ def exported(client: Client, path: str, body: Any = None) -> list[dict[str, str]
 
 
 def test_export(client: Client, everything: Everything, path: str) -> None:
-    """All rows as the list has them, under the name and with the columns of the contract."""
+    """The export has all rows of the list, under the name and with the columns of the contract."""
     expected = [{name: row[name] or "" for name in EXPORTED} for row in everything.topics]
     assert exported(client, path) == exported(client, path, {}) == expected
 
@@ -173,7 +173,7 @@ def test_export(client: Client, everything: Everything, path: str) -> None:
     ],
 )
 def test_what_the_list_refuses(client: Client, path: str, asked: dict[str, Any], named: list[str]) -> None:
-    """400, with every parameter that is wrong."""
+    """A 400 names every invalid parameter."""
     assert complaints(client.get(path, params=asked)) == named
 
 
@@ -188,13 +188,13 @@ def test_what_the_list_refuses(client: Client, path: str, asked: dict[str, Any],
     ],
 )
 def test_what_the_aggregate_refuses(client: Client, path: str, asked: dict[str, Any], named: list[str]) -> None:
-    """400, with every parameter that is wrong."""
+    """A 400 names every invalid parameter."""
     assert complaints(client.get(f"{path}/aggregate", params=asked)) == named
 
 
 @pytest.mark.parametrize("form", ["parquet", "jsonl"])
 def test_formats_of_the_export(client: Client, everything: Everything, path: str, form: str) -> None:
-    """The rows and the columns of CSV, with the values of the list."""
+    """Other formats have the rows and columns of CSV, with the values of the list."""
     response = client.post(f"{path}/export", json={"format": form})
     assert response.headers["content-type"].partition(";")[0] == FORMATS[form]
     assert response.headers["content-disposition"] == f"attachment; filename=topic_attributions.{form}"
@@ -203,7 +203,7 @@ def test_formats_of_the_export(client: Client, everything: Everything, path: str
 
 
 def test_what_the_export_refuses(client: Client, path: str) -> None:
-    """400, with every field that is wrong."""
+    """A 400 names every invalid field."""
     body = {"timezone": "x", "start_date": "x", "columns": ["amount"]}
     assert complaints(client.post(f"{path}/export", json=body)) == ["columns", "start_date", "timezone"]
     assert complaints(client.post(f"{path}/export", json={"format": "xlsx"})) == ["format"]
@@ -211,7 +211,7 @@ def test_what_the_export_refuses(client: Client, path: str) -> None:
 
 @pytest.mark.parametrize("end", ["", "/aggregate", "/dates", "/export"])
 def test_without_topic_attribution(client: Client, end: str) -> None:
-    """400 saying which setting enables it, or what is wrong with the settings."""
+    """A 400 names the setting that enables topics, or what is wrong with the settings."""
     method = "POST" if end == "/export" else "GET"
     disabled = client.request(method, f"/api/v1/tenants/plain/topic-attributions{end}")
     assert kind_of(disabled, 400) == "topic-attribution-unavailable"
@@ -221,7 +221,7 @@ def test_without_topic_attribution(client: Client, end: str) -> None:
 
 
 def test_topics_by_their_tags(scratch: Client) -> None:
-    """``group_by=tag:<key>`` and ``tag:<key>=…`` see the tags of the topic as a resource; others are ``UNTAGGED``."""
+    """``group_by=tag:<key>`` and ``tag:<key>=…`` use the tags of the topic as a resource; others are ``UNTAGGED``."""
     base = "/api/v1/tenants/scratch"
     rows = scratch.all_items(f"{base}/topic-attributions")
     row = rows[0]
@@ -243,10 +243,10 @@ def test_topics_by_their_tags(scratch: Client) -> None:
 
 
 def total_of(text: str) -> Any:
-    """An amount as a number that adds exactly."""
+    """Return an amount as a number that can be added exactly."""
     return total([{"amount": text}])
 
 
 def test_times_are_instants(everything: Everything) -> None:
-    """Daily rows are at 00:00 UTC."""
+    """Daily rows have the time 00:00 UTC."""
     assert {datetime.fromisoformat(row["timestamp"]).hour for row in everything.topics} == {0}

@@ -17,7 +17,7 @@ GIB = 2**30
 
 @pytest.mark.parametrize(("per", "measure"), [("gib_in", "bytes_in"), ("gib_out", "bytes_out")])
 def test_by_identity(client: Client, everything: Everything, per: str, measure: str) -> None:
-    """Of each identity, its rows and what was measured of it, by hand."""
+    """For each identity, cost and usage equal sums of its rows and measurements."""
     period: dict[str, Any] = {"start_date": everything.days[3], "end_date": everything.days[7]}
     answer = client.answer(f"{everything.base}/unit-costs", **period, per=per, group_by="identity_id", limit=1000)
     days = everything.days[3:8]
@@ -43,7 +43,7 @@ def _quotient(item: Record, measured: list[Record]) -> str | None:
 
 
 def test_of_topics(client: Client, everything: Everything) -> None:
-    """Stored bytes and topics are counted by the day; identities are not known of topics."""
+    """Stored bytes and topics are counted per day; identities are ignored for topics."""
     path = f"{everything.base}/unit-costs"
     days = everything.days[-3:]
     rows = [row for row in everything.topics if row["timestamp"][:10] in days]
@@ -58,7 +58,7 @@ def test_of_topics(client: Client, everything: Everything) -> None:
 
 
 def test_days_without_measurements(client: Client, everything: Everything) -> None:
-    """A day that waits for its metrics is named; its costs are left out, and counted as such."""
+    """A day that waits for its metrics is listed, and its costs are reported as excluded."""
     answer = client.answer(f"{everything.base}/unit-costs", period="30d")
     (missing,) = answer["missing_days"]
     rows = [row for row in everything.chargebacks if row["timestamp"][:10] == missing]
@@ -69,7 +69,7 @@ def test_days_without_measurements(client: Client, everything: Everything) -> No
 
 
 def test_without_usage(client: Client, everything: Everything) -> None:
-    """There is no unit cost, not one of zero."""
+    """Without usage, the unit cost is null, not zero."""
     answer = client.answer(f"{everything.base}/unit-costs", identity_id="nobody")
     assert (answer["total"]["usage"], answer["total"]["unit_cost"]) == (None, None)
 
@@ -85,11 +85,11 @@ def test_without_usage(client: Client, everything: Everything) -> None:
     ],
 )
 def test_what_is_refused(client: Client, everything: Everything, asked: Record, named: list[str]) -> None:
-    """400, with every parameter that is wrong."""
+    """A 400 names every invalid parameter."""
     assert complaints(client.get(f"{everything.base}/unit-costs", params=asked)) == named
 
 
 def test_without_topic_attribution(client: Client) -> None:
-    """Where topics are not attributed, there are only the unit costs of identities."""
+    """If topics are not attributed, unit costs by topic are refused."""
     response = client.get("/api/v1/tenants/plain/unit-costs", params={"per": "topic"})
     assert response.json()["type"].endswith("topic-attribution-unavailable")

@@ -1,4 +1,4 @@
-"""Measurements over HTTP: they are what explanations and rows say."""
+"""Measurements over HTTP: they agree with explanations and rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.contract.records import Client, Everything, those
 
 
 def test_rows_were_split_by_what_is_listed(client: Client, everything: Everything) -> None:
-    """The usage that a row names is the sum of listed measurements of its identity on its resource."""
+    """The usage of a row is the sum of the listed measurements of its identity on its resource."""
     sums: dict[tuple[str, ...], Decimal] = defaultdict(Decimal)
     for item in client.all_items(f"{everything.base}/usage", start_date=everything.days[0]):
         if item["measure"] in {"bytes_in", "bytes_out"}:
@@ -26,7 +26,7 @@ def test_rows_were_split_by_what_is_listed(client: Client, everything: Everythin
 
 
 def test_filters_order_and_pages(client: Client, everything: Everything) -> None:
-    """Filters by measure, resource and subject; the list's own order, by value, and in pages."""
+    """Measurements can be filtered by measure, resource and subject, ordered by value, and read in pages."""
     path = f"{everything.base}/usage"
     everyone = client.all_items(path, period="3d")
     assert everyone == sorted(everyone, key=lambda item: item["date"])

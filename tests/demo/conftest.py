@@ -22,7 +22,7 @@ def spec() -> DemoSpec:
 
 @pytest.fixture(scope="session")
 def organisation(spec: DemoSpec) -> Organisation:
-    """That organisation."""
+    """The generated organisation."""
     return Organisation.generate(spec)
 
 

@@ -46,7 +46,7 @@ def validator(document: str, path: str, status: int = 200) -> Draft202012Validat
 
 
 def json_schema(value: Any) -> Any:
-    """OpenAPI 3.0's ``nullable`` as JSON Schema: the value or null."""
+    """Return an OpenAPI 3.0 schema as JSON Schema, in which ``nullable`` allows the value or null."""
     if isinstance(value, list):
         return [json_schema(item) for item in value]
     if not isinstance(value, dict):

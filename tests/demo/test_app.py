@@ -16,13 +16,13 @@ USERS = "/iam/v2/users"
 
 @pytest.mark.parametrize("auth", [None, ("nobody", "nothing"), ("", "")])
 def test_wrong_credentials_are_refused(server: DemoServer, auth: tuple[str, str] | None) -> None:
-    """Without the Cloud key and its secret every endpoint is 401."""
+    """Without the Cloud key and its secret, every endpoint returns 401."""
     assert httpx.get(server.url + USERS, auth=auth).status_code == 401
     assert httpx.get(server.url + USERS, headers={"authorization": "Basic ???"}).status_code == 401
 
 
 def test_a_cloud_key_does_not_open_the_gateway(server: DemoServer, organisation: Organisation) -> None:
-    """The Flink gateway wants the key of its own region."""
+    """The Flink gateway requires the key of its own region."""
     inventory = organisation.inventory
     place = f"/sql/v1/organizations/{inventory.organization_id}/environments/{inventory.environments[0].id}/statements"
     url = server.flink_url("us-east-1") + place
@@ -35,7 +35,7 @@ def test_a_cloud_key_does_not_open_the_gateway(server: DemoServer, organisation:
 
 
 def test_unknown_paths_methods_and_parameters_are_refused(client: httpx.Client) -> None:
-    """404, 405 and 400, never a guess."""
+    """Unknown paths, methods and parameters return 404, 405 and 400."""
     statuses = [
         client.get("/iam/v9/users").status_code,
         client.post(USERS).status_code,
@@ -45,7 +45,7 @@ def test_unknown_paths_methods_and_parameters_are_refused(client: httpx.Client) 
 
 
 def test_limits_are_told_in_relative_seconds(organisation: Organisation) -> None:
-    """Past the burst a key gets 429 with Retry-After; the reset is a small number of seconds, not a date."""
+    """After the burst, a key gets 429 with Retry-After; the reset is a small number of seconds, not a date."""
     options = ServerOptions(rate_burst=3, rate_per_second=0.01)
     with DemoServer(organisation, options=options) as server:
         auth, place = (server.key, server.secret), "/connect/v1/environments/e/clusters/c/connectors"
@@ -63,7 +63,7 @@ def test_limits_are_told_in_relative_seconds(organisation: Organisation) -> None
 
 @pytest.mark.parametrize("status", [401, 403, 404, 429, 500])
 def test_laid_statuses_come_and_go(server: DemoServer, client: httpx.Client, status: int) -> None:
-    """A configured status occurs the given number of times, with Retry-After when given; then the endpoint works
+    """A configured status occurs the given number of times, with Retry-After if configured; then the endpoint works
     again."""
     server.faults.add("/iam", Fault(status=status, times=2, retry_after=7))
     answers = [client.get(USERS) for _ in range(3)]
@@ -74,7 +74,7 @@ def test_laid_statuses_come_and_go(server: DemoServer, client: httpx.Client, sta
 
 
 def test_bodies_can_be_spoilt(server: DemoServer, client: httpx.Client) -> None:
-    """A given body, a proxy's page and half a document come as laid."""
+    """A configured body, a proxy's page and a truncated document are returned as configured."""
     server.faults.add(USERS, Fault(status=418, body="tea"))
     server.faults.add(USERS, Fault(kind="html"))
     server.faults.add(USERS, Fault(kind="truncated"))
@@ -95,7 +95,7 @@ def test_connections_can_be_reset(server: DemoServer, client: httpx.Client) -> N
 
 
 def test_answers_can_be_late_and_slow(server: DemoServer, client: httpx.Client) -> None:
-    """A delay holds a response back; a slow drip sends it whole, in pieces."""
+    """A delay holds a response back; a slow drip sends the whole response in pieces."""
     expected = client.get(USERS).json()["data"]
     server.faults.add(USERS, Fault(delay=0.2))
     begun = time.monotonic()
@@ -118,7 +118,7 @@ def test_a_slow_drip_ends_with_the_server(organisation: Organisation) -> None:
 
 
 def test_paging_faults_reach_the_lists(server: DemoServer, client: httpx.Client) -> None:
-    """Endless paging links a page to itself."""
+    """With endless paging, a page links to itself."""
     server.faults.add(USERS, Fault(kind="endless_paging", times=None))
     first = client.get(USERS).json()
     second = client.get(first["metadata"]["next"]).json()
@@ -127,7 +127,7 @@ def test_paging_faults_reach_the_lists(server: DemoServer, client: httpx.Client)
 
 
 def test_the_query_endpoint_can_be_reset(server: DemoServer) -> None:
-    """It resets connections until the fault is removed; the provider's endpoints go on."""
+    """The query endpoint resets connections until the fault is removed; the provider's endpoints keep working."""
     url = f"{server.prometheus_url}/api/v1/query?query=1"
     server.faults.add("/prometheus", Fault(kind="reset", times=None))
     with pytest.raises(httpx.TransportError):
@@ -138,7 +138,7 @@ def test_the_query_endpoint_can_be_reset(server: DemoServer) -> None:
 
 
 def test_laid_faults_on_queries_have_prometheus_shape(server: DemoServer) -> None:
-    """A laid 503 on the query endpoint comes in its own error shape."""
+    """A configured 503 on the query endpoint has the error shape of Prometheus."""
     server.faults.add("/prometheus", Fault(status=503))
     answer = httpx.get(f"{server.prometheus_url}/api/v1/query?query=1")
     assert (answer.status_code, answer.json()["status"]) == (503, "error")

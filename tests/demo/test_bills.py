@@ -1,4 +1,4 @@
-"""Costs as the provider writes them, then and now."""
+"""Costs in the provider's current and legacy shapes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.demo.conftest import TODAY
 
 
 def test_a_line_has_the_providers_fields() -> None:
-    """One day, money as decimals, the environment inside the resource, nothing without a value."""
+    """A line has one day, amounts as decimals, the environment inside the resource, and no empty fields."""
     resource = BilledResource("lkc-1", "orders", "env-1")
     line = Line("KAFKA", "KAFKA_BASE", resource, "Hour", Decimal("1.50"), Decimal(24), discount=100)
     assert cost(line, TODAY, "c-1") == {
@@ -39,7 +39,7 @@ def test_a_line_has_the_providers_fields() -> None:
 
 
 def test_legacy_shapes_are_served_on_request(organisation: Organisation) -> None:
-    """With the option, costs lack ids, have texts as environments, nulls in credits and times behind dates."""
+    """In legacy shapes, costs lack ids, environments are strings, credits have nulls, and dates have times."""
     options = ServerOptions(legacy_shapes=True, null_when_empty=True)
     first = organisation.spec.first_day
     windows = [(first, first + timedelta(days=10)), (TODAY, TODAY + timedelta(days=1))]
@@ -64,6 +64,6 @@ def test_legacy_shapes_are_served_on_request(organisation: Organisation) -> None
 
 
 def test_legacy_shapes_keep_the_money(organisation: Organisation) -> None:
-    """A legacy row bills the same as the row it is made from."""
+    """A legacy row has the same amount as the original row."""
     rows = organisation.cost_rows(organisation.spec.first_day)
     assert [legacy_cost(row, index)["amount"] for index, row in enumerate(rows)] == [row["amount"] for row in rows]

@@ -17,12 +17,12 @@ FACTS = CategoryFacts(date(2026, 1, 16), "lkc-shared", ("env-a", "env-p"), "env-
 
 
 def parsed(document: Any) -> CostCategory:
-    """A valid category."""
+    """Return the parsed category, which must be valid."""
     return parse_category(COST_CENTER, document)
 
 
 def test_nine_cost_centers_belong_to_three_units() -> None:
-    """Every cost centre has a name, a unit, an account and a contact; one of them ends on the day it is dissolved."""
+    """Every cost centre has a name, a unit, an account and a contact; one of them ends when it is dissolved."""
     category = parsed(FACTS.documents()[COST_CENTER])
     units = {parent.value for value in category.values for parent in value.parent}
     centers = [value for value in category.values if value.parent]
@@ -42,7 +42,7 @@ def test_nothing_is_left_to_fill_in(key: str) -> None:
 
 
 def test_answers_are_rules_by_identity() -> None:
-    """The identities of each cost centre are one rule; without answers, and without disputes, there is none."""
+    """The confirmed identities of each cost centre form one rule; without answers or disputes there is no such rule."""
     facts = FACTS.with_answers(7, [UndecidedCost("sa-3", Decimal(9), is_tagged=False)], Decimal(10), {"sa-3": "risk-1"})
     (rule,) = [rule for rule in facts.documents()[COST_CENTER]["rules"] if rule["id"].startswith("confirmed")]
     assert (rule["id"], rule["match"], rule["assign"]) == ("confirmed-risk", {"identity": ["sa-3"]}, "risk")
@@ -52,7 +52,7 @@ def test_answers_are_rules_by_identity() -> None:
 
 
 def test_about_eight_percent_stay_open() -> None:
-    """The largest identities stay open that fit, those with a tag only where the others do not suffice; they are
+    """The largest identities that fit stay undecided, tagged ones only if the others do not suffice; tagged ones are
     disputed."""
     undecided = [
         UndecidedCost("sa-big", Decimal(20), is_tagged=False),
@@ -68,13 +68,13 @@ def test_about_eight_percent_stay_open() -> None:
 
 
 def test_the_rules_for_tags_can_be_left_out() -> None:
-    """What only tags and answers decide is what is unassigned without them."""
+    """Without tags, the category has rules, but none that matches tags."""
     rules = FACTS.documents(with_tags=False)[COST_CENTER]["rules"]
     assert rules
     assert not [rule for rule in rules if "tag" in rule["match"]]
 
 
 def test_an_owner_names_the_cost_center_of_the_team() -> None:
-    """The team in the name counts; without one, the answer is the same every time."""
+    """The team in the name determines the cost centre; without one, the result is still deterministic."""
     assert cost_center_of(7, "sa-1", "billing-etl-015") == "payments"
     assert cost_center_of(7, "u-1", "Ada Moreau") == cost_center_of(7, "u-1", "Ada Moreau")

@@ -16,7 +16,7 @@ from tests.demo.conftest import TODAY
 
 
 def test_costs_can_be_edited_dropped_and_restored(organisation: Organisation) -> None:
-    """A late correction shows, a dropped day is empty, a restored one is as generated; other days stay."""
+    """A late correction is served, a dropped day is empty, a restored day is as generated; other days do not change."""
     changes, day = OrganisationChanges(organisation), organisation.spec.first_day
     before = changes.cost_texts(day)
     changes.add_cost(day, {**changes.cost_rows(day)[0], "id": "late", "amount": Decimal("-0.1000000001")})
@@ -30,7 +30,7 @@ def test_costs_can_be_edited_dropped_and_restored(organisation: Organisation) ->
 
 
 def test_an_edit_does_not_touch_the_organisation(organisation: Organisation) -> None:
-    """Rows handed out to be edited are copies."""
+    """The rows passed to an edit are copies."""
     changes, day = OrganisationChanges(organisation), organisation.spec.first_day
     before = organisation.cost_rows(day)
 
@@ -44,7 +44,7 @@ def test_an_edit_does_not_touch_the_organisation(organisation: Organisation) -> 
 
 
 def test_time_passes(organisation: Organisation, spec: DemoSpec) -> None:
-    """A day later another day of costs is served, and edits are still in force."""
+    """After a day, costs of another day are served, and edits still apply."""
     changes = OrganisationChanges(organisation)
     changes.drop_costs(spec.first_day)
     newest = spec.last_cost_day + timedelta(days=1)
@@ -55,7 +55,7 @@ def test_time_passes(organisation: Organisation, spec: DemoSpec) -> None:
 
 
 def test_hidden_things_leave_the_lists(server: DemoServer, client: httpx.Client) -> None:
-    """A hidden user is not listed, until shown again."""
+    """A hidden user is not listed until it is shown again."""
     user = server.organisation.inventory.users[0].id
     server.changes.hide(user)
     assert user not in client.get("/iam/v2/users").text
@@ -64,7 +64,7 @@ def test_hidden_things_leave_the_lists(server: DemoServer, client: httpx.Client)
 
 
 def test_changes_show_in_answers(server: DemoServer, client: httpx.Client) -> None:
-    """A day whose lines are dropped while the server runs is served empty from the next request on."""
+    """After the lines of a day are dropped while the server runs, the next request returns none."""
     day = server.organisation.spec.first_day
     window = {"start_date": day.isoformat(), "end_date": (day + timedelta(days=1)).isoformat()}
     assert client.get("/billing/v1/costs", params=window).json()["data"]

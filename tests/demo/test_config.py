@@ -1,4 +1,4 @@
-"""The configuration over a served demo."""
+"""The configuration for a served demo."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _info(days: int = 60) -> ServerInfo:
 
 
 def test_the_tenant_reaches_the_demo(tmp_path: Path) -> None:
-    """Addresses and credentials are those of the server; data lies in the given folder."""
+    """Addresses and credentials are those of the server; data is stored in the given folder."""
     tenant = yaml.safe_load(demo_configuration(_info(), tmp_path))["tenants"]["acme"]
     settings = tenant["plugin_settings"]
     assert tenant["ecosystem"] == "confluent_cloud"
@@ -29,20 +29,20 @@ def test_the_tenant_reaches_the_demo(tmp_path: Path) -> None:
 
 
 def test_every_month_has_a_rate(tmp_path: Path) -> None:
-    """The days of the demo, and those that they are compared with, can be shown in another currency."""
+    """There is a rate for each month of the demo and of the days before, for comparisons."""
     tenant = yaml.safe_load(demo_configuration(_info(40), tmp_path))["tenants"]["acme"]
     assert list(tenant["currencies"]["EUR"]) == ["2026-09", "2026-10", "2026-11"]
 
 
 @pytest.mark.parametrize(("days", "lookback"), [(1, 6), (60, 60), (900, 364)])
 def test_lookback_fits_the_days(tmp_path: Path, days: int, lookback: int) -> None:
-    """The lookback covers the days of the demo within what a tenant may have, and exceeds the cutoff."""
+    """The lookback covers the days of the demo, within its maximum, and exceeds the cutoff."""
     tenant = yaml.safe_load(demo_configuration(_info(days), tmp_path))["tenants"]["acme"]
     assert tenant["lookback_days"] == lookback > tenant["cutoff_days"]
 
 
 def test_storage_may_be_elsewhere(tmp_path: Path) -> None:
-    """A database of its own and a facts folder can be given."""
+    """A separate database and a facts folder can be configured."""
     text = demo_configuration(
         _info(), tmp_path, connection_string="postgresql://x/y", facts_path=tmp_path, topic_attribution=False
     )
@@ -52,5 +52,5 @@ def test_storage_may_be_elsewhere(tmp_path: Path) -> None:
 
 
 def test_information_survives_json() -> None:
-    """What a process prints about itself is read back as it was."""
+    """The information that a process prints about itself can be parsed without loss."""
     assert ServerInfo.from_json(_info().to_json()) == _info()

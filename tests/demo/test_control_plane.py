@@ -1,4 +1,4 @@
-"""The provider's endpoints: parameters, windows, and what is listed."""
+"""The provider's endpoints: parameters, windows, and listed objects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _window(start: date, end: date) -> dict[str, str]:
 
 
 def _all(client: httpx.Client, path: str, parameters: dict[str, str]) -> list[dict[str, object]]:
-    """Every item of a list, following next."""
+    """Return every item of a list, following ``next``."""
     found: list[dict[str, object]] = []
     body = client.get(path, params=parameters).json()
     while True:
@@ -32,7 +32,7 @@ def _all(client: httpx.Client, path: str, parameters: dict[str, str]) -> list[di
 
 
 def test_costs_are_the_truth(client: httpx.Client, organisation: Organisation) -> None:
-    """Read as decimals, the rows of a window are exactly those generated, day by day, the end excluded."""
+    """The rows of a window, read as decimals, are exactly the generated ones, day by day, without the end date."""
     first = organisation.spec.first_day
     rows = loads(client.get(COSTS, params=_window(first, first + timedelta(days=3))).content)["data"]
     expected = [row for offset in range(3) for row in organisation.cost_rows(first + timedelta(days=offset))]
@@ -41,7 +41,7 @@ def test_costs_are_the_truth(client: httpx.Client, organisation: Organisation) -
 
 
 def test_costs_do_not_depend_on_the_window(client: httpx.Client, organisation: Organisation) -> None:
-    """A day requested alone has the rows that it has in a longer window, and in any page size."""
+    """A day requested alone has the same rows as in a longer window, with any page size."""
     first = organisation.spec.first_day
     whole = client.get(COSTS, params=_window(first, first + timedelta(days=10))).json()["data"]
     day = first + timedelta(days=6)
@@ -58,7 +58,7 @@ def test_costs_do_not_depend_on_the_window(client: httpx.Client, organisation: O
     ],
 )
 def test_costs_refuse_windows_like_the_provider(client: httpx.Client, start: date, end: date, parameter: str) -> None:
-    """Longer than a month, further back than a year, or empty: 400, naming the parameter."""
+    """A window that is longer than a month, further back than a year, or empty returns 400 with the parameter."""
     answer = client.get(COSTS, params=_window(start, end))
     assert answer.status_code == 400
     assert answer.json()["errors"][0]["source"] == {"parameter": parameter}
@@ -66,19 +66,19 @@ def test_costs_refuse_windows_like_the_provider(client: httpx.Client, start: dat
 
 @pytest.mark.parametrize("query", [{}, {"start_date": "2026-11-01"}, {"start_date": "2026-02-30", "end_date": "x"}])
 def test_costs_need_two_dates(client: httpx.Client, query: dict[str, str]) -> None:
-    """Missing or impossible dates are 400."""
+    """Missing or invalid dates return 400."""
     assert client.get(COSTS, params=query).status_code == 400
 
 
 def test_a_month_and_a_year_are_allowed(client: httpx.Client) -> None:
-    """31 days at once, and a start 365 days ago, are valid; days before the organisation are empty."""
+    """31 days at once and a start 365 days ago are valid; days before the organisation are empty."""
     start = TODAY - timedelta(days=365)
     answer = client.get(COSTS, params=_window(start, start + timedelta(days=31)))
     assert (answer.status_code, answer.json()["data"]) == (200, [])
 
 
 def test_key_filters_are_served(client: httpx.Client, organisation: Organisation) -> None:
-    """Keys can be filtered by owner and by resource; pages give each listed key once."""
+    """Keys can be filtered by owner and by resource; across pages, each key is listed once."""
     listed = organisation.listed(organisation.inventory.api_keys)
     assert sorted(str(key["id"]) for key in _all(client, "/iam/v2/api-keys", {})) == sorted(key.id for key in listed)
     chosen = listed[0]
@@ -88,7 +88,7 @@ def test_key_filters_are_served(client: httpx.Client, organisation: Organisation
 
 
 def test_accounts_can_be_asked_for_by_name(client: httpx.Client, organisation: Organisation) -> None:
-    """display_name may be given several times."""
+    """The filter display_name may be repeated."""
     names = [item.name for item in organisation.inventory.service_accounts[:2]]
     data = client.get("/iam/v2/service-accounts", params={"display_name": names}).json()["data"]
     assert [item["display_name"] for item in data] == names
@@ -106,13 +106,13 @@ def test_deleted_things_are_not_listed(client: httpx.Client, organisation: Organ
 
 
 def test_unknown_environments_are_forbidden(client: httpx.Client) -> None:
-    """A list of an environment that does not exist is 403, one without environment 400."""
+    """A list of an environment that does not exist returns 403, a list without an environment 400."""
     assert client.get("/cmk/v2/clusters", params={"environment": "env-none"}).status_code == 403
     assert client.get("/cmk/v2/clusters").status_code == 400
 
 
 def test_regions_lead_to_their_gateways(server: DemoServer, client: httpx.Client, organisation: Organisation) -> None:
-    """The address a region names is the gateway where its statements are, and nowhere else."""
+    """The address of a region is that of the gateway that lists its statements and no others."""
     regions = client.get("/fcpm/v2/regions", params={"cloud": "AWS"}).json()["data"]
     inventory = organisation.inventory
     for region in regions:
@@ -128,7 +128,7 @@ def test_regions_lead_to_their_gateways(server: DemoServer, client: httpx.Client
 
 
 def test_statements_of_others_are_not_found(server: DemoServer, organisation: Organisation) -> None:
-    """Another organisation, or an environment that does not exist, is 404."""
+    """Another organisation, or an environment that does not exist, returns 404."""
     auth, base = server.flink_credentials("us-east-1"), server.flink_url("us-east-1")
     organization = organisation.inventory.organization_id
     environment = organisation.inventory.environments[0].id
@@ -137,7 +137,7 @@ def test_statements_of_others_are_not_found(server: DemoServer, organisation: Or
 
 
 def test_connect_refuses_unknown_expansions(client: httpx.Client, organisation: Organisation) -> None:
-    """An unknown expansion is 400; a request for one gets only that one."""
+    """An unknown expansion returns 400; a request for one expansion returns only that one."""
     connector = organisation.inventory.connectors[0]
     place = f"/connect/v1/environments/{connector.environment}/clusters/{connector.cluster}/connectors"
     assert client.get(place, params={"expand": "colour"}).status_code == 400

@@ -1,4 +1,4 @@
-"""The requests that a fault affects."""
+"""Which requests a fault affects."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from chargeback.demo.faults import CredentialLimiter, Fault, Faults
 
 
 def test_a_fault_hits_its_path_as_often_as_it_says() -> None:
-    """It begins after the skipped requests, ends after its times, and leaves other paths alone."""
+    """A fault begins after the skipped requests, ends after its number of times, and does not affect other paths."""
     faults, fault = Faults(), Fault(status=500, times=2, skip=1)
     faults.add("/iam", fault)
     assert faults.take("/org/v2/environments") is None
@@ -15,7 +15,7 @@ def test_a_fault_hits_its_path_as_often_as_it_says() -> None:
 
 
 def test_faults_follow_each_other() -> None:
-    """On one path, the second begins where the first ends."""
+    """With two faults on one path, the second begins when the first ends."""
     faults, first, second = Faults(), Fault(status=500), Fault(status=429, times=None)
     faults.add("/iam", first)
     faults.add("/iam", second)
@@ -25,7 +25,7 @@ def test_faults_follow_each_other() -> None:
 
 
 def test_a_bucket_empties_and_fills_again() -> None:
-    """After the burst a request is refused with the seconds to wait; after them one passes."""
+    """After the burst a request is rejected with the seconds to wait; after that time one is allowed."""
     now = [1000.0]
     limiter = CredentialLimiter(2, 0.5, clock=lambda: now[0])
     assert [limiter.take("a")[0] for _ in range(3)] == [True, True, False]
@@ -39,8 +39,7 @@ def test_a_bucket_empties_and_fills_again() -> None:
 
 
 def test_credentials_do_not_share_a_bucket() -> None:
-    """One key's requests do not limit another's; a successful response has the remaining number, without
-    Retry-After."""
+    """One key's requests do not limit another key; a successful response has a remaining number and no Retry-After."""
     limiter = CredentialLimiter(1, 1, clock=lambda: 0.0)
     assert limiter.take("a")[0]
     assert limiter.take("b") == (

@@ -1,4 +1,4 @@
-"""The estate: everything that can be billed."""
+"""The infrastructure: everything that can be billed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DAY = date(2026, 11, 12)
 
 
 def test_every_kind_of_cluster_is_there(organisation: Organisation) -> None:
-    """Four environments, clusters of all five kinds, one of them deleted in time."""
+    """There are four environments and clusters of all five kinds, one of which is deleted."""
     inventory = organisation.inventory
     assert [item.name for item in inventory.environments] == ["prod", "staging", "dev", "analytics"]
     kinds = {item.kind for item in inventory.clusters}
@@ -20,13 +20,13 @@ def test_every_kind_of_cluster_is_there(organisation: Organisation) -> None:
 
 
 def test_connectors_tell_their_owner_in_all_ways() -> None:
-    """By service account, by undisclosed key, not at all, and custom ones."""
+    """Connectors have a service account, an undisclosed key, no owner, or custom authentication."""
     usual = Organisation.generate(DemoSpec(today=DAY))
     assert {item.auth for item in usual.inventory.connectors} == {"service_account", "api_key", "absent", "custom"}
 
 
 def test_statements_have_owners_of_all_kinds() -> None:
-    """Owners are service accounts, users, pools, one that is not disclosed, and one that only the metrics know."""
+    """Owners are service accounts, users, pools, and an undisclosed one; some statements appear only in the metrics."""
     usual = Organisation.generate(DemoSpec(today=date(2026, 11, 20)))
     statements = usual.inventory.statements
     kinds = {str(item.principal).partition("-")[0] for item in statements}
@@ -37,7 +37,7 @@ def test_statements_have_owners_of_all_kinds() -> None:
 
 
 def test_links_and_tableflow_lie_on_living_clusters(organisation: Organisation) -> None:
-    """Cluster links and Tableflow name clusters that are listed."""
+    """Cluster links and Tableflow refer to listed clusters."""
     listed = {item.id for item in organisation.listed(organisation.inventory.clusters)}
     assert organisation.inventory.links
     assert {link.cluster for link in organisation.inventory.links} <= listed

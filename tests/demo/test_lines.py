@@ -1,4 +1,4 @@
-"""Billing lines: the provider's arithmetic, and everything that real bills hold."""
+"""Billing lines: the provider's arithmetic, and the variety of real bills."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _rows(organisation: Organisation) -> list[Json]:
 
 
 def test_amounts_follow_from_quantity_price_and_discount(organisation: Organisation) -> None:
-    """Original amount is quantity × price to ten decimals, amount is original − discount, exactly."""
+    """The original amount is quantity × price to ten decimals; the amount is exactly original − discount."""
     for row in _rows(organisation):
         assert row["amount"] == row["original_amount"] - row.get("discount_amount", 0)
         if "price" in row:
@@ -35,12 +35,13 @@ def test_amounts_follow_from_quantity_price_and_discount(organisation: Organisat
 
 
 def test_bills_hold_every_kind_of_line(organisation: Organisation) -> None:
-    """Every known line type appears, and one that no list knows."""
+    """Every known line type appears, and an unknown one."""
     assert {row["line_type"] for row in _rows(organisation)} == LINE_TYPES
 
 
 def test_bills_hold_the_oddities_of_real_ones(organisation: Organisation) -> None:
-    """Tiers, refunds, credits without price, discounts, lines without resource, without environment, equal lines."""
+    """Bills have tiers, refunds, credits without price, discounts, equal lines, and lines without resource or
+    environment."""
     rows = _rows(organisation)
     places = Counter((row["start_date"], row["line_type"], row.get("resource", {}).get("id")) for row in rows)
     assert max(places.values()) >= 3
@@ -55,7 +56,7 @@ def test_bills_hold_the_oddities_of_real_ones(organisation: Organisation) -> Non
 
 
 def test_a_deleted_cluster_is_billed_until_its_end(organisation: Organisation) -> None:
-    """The sandbox that is deleted on the tenth day has lines up to that day, and none after."""
+    """The sandbox that is deleted on the tenth day has lines up to that day, and none later."""
     sandbox = next(item for item in organisation.inventory.clusters if item.deleted is not None)
     assert sandbox.deleted is not None
     last = sandbox.deleted.date()
@@ -68,6 +69,6 @@ def test_a_deleted_cluster_is_billed_until_its_end(organisation: Organisation) -
 
 
 def test_gigabytes_are_exact() -> None:
-    """Bytes become decimal gigabytes with nine decimals."""
+    """Bytes are converted to decimal gigabytes with nine decimals."""
     assert gigabytes(1) == Decimal("0.000000001")
     assert gigabytes(123_456_789_012_345) == Decimal("123456.789012345")

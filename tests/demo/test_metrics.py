@@ -1,4 +1,4 @@
-"""Metrics: labels, daily truth, and the OpenMetrics export."""
+"""Metrics: labels, daily totals, and the OpenMetrics export."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ DAY = date(2026, 11, 12)
 
 
 def test_series_carry_the_providers_labels(organisation: Organisation) -> None:
-    """Bytes by principal and type, by topic, CFU minutes by pool and statement, as the provider's export names them."""
+    """Series of bytes have cluster, principal and type, or topic; CFU minutes have pool and statement, as the
+    provider's do."""
     expected = {
         REQUEST_BYTES: {"kafka_id", "principal_id", "type"},
         RECEIVED_BYTES: {"kafka_id", "topic"},
@@ -48,7 +49,7 @@ def test_topics_of_every_cluster_are_unequal(organisation: Organisation) -> None
 
 
 def test_the_export_adds_up_to_the_usage(organisation: Organisation) -> None:
-    """Summed from the text, minute samples are exactly the usage of the day, stamped 00:00 to 23:59."""
+    """The minute samples in the text sum exactly to the usage of the day, with times from 00:00 to 23:59."""
     lines = list(organisation.openmetrics([DAY], [REQUEST_BYTES, CFU_MINUTES]))
     assert lines[-1] == "# EOF\n"
     totals: dict[str, Decimal] = defaultdict(Decimal)
@@ -67,13 +68,13 @@ def test_the_export_adds_up_to_the_usage(organisation: Organisation) -> None:
 
 
 def test_every_metric_has_series_and_unknown_ones_have_none(organisation: Organisation) -> None:
-    """All metrics have series on an ordinary day; an unknown metric has none."""
+    """Every metric has series on an ordinary day; an unknown metric has none."""
     assert all(organisation.series(metric, DAY) for metric in METRICS)
     assert organisation.series("nothing", DAY) == []
 
 
 def test_texts_are_escaped_and_plain() -> None:
-    """Label values are escaped, decimals written without exponent or superfluous zeros."""
+    """Label values are escaped; decimals have no exponent and no superfluous zeros."""
     lines = list(openmetrics_lines(Metric("m", "level"), [(DAY, [Levels({"a": 'x"\\\n'}, 1, 0)])]))
     assert lines[1].startswith('m{a="x\\"\\\\\\n"} 1 ')
     assert (sample_text(1, 1000), sample_text(0, 1000), sample_text(120, 1000)) == ("0.001", "0", "0.12")

@@ -1,4 +1,4 @@
-"""The organisation as a whole: deterministic, day by day, and of the promised size."""
+"""The organisation as a whole: deterministic, independent by day, and of the documented size."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ print(digest("small"), digest("usual"))
 
 
 def digest(size: Size) -> str:
-    """A hash over inventory, costs and usage of some days."""
+    """Return a hash of inventory, costs and usage of some days."""
     organisation = Organisation.generate(DemoSpec(today=TODAY, size=size, days=20))
     found = hashlib.sha256(repr(organisation.inventory).encode())
     for offset in (0, 3, 17):
@@ -38,7 +38,7 @@ def digest(size: Size) -> str:
 
 @pytest.mark.usefixtures("process")
 def test_every_process_generates_the_same() -> None:
-    """Two other processes, with other hash seeds, generate byte for byte what this one does."""
+    """Two other processes, with other hash seeds, generate the same bytes as this one."""
     expected = f"{digest('small')} {digest('usual')}"
     for seed in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": seed}
@@ -48,14 +48,14 @@ def test_every_process_generates_the_same() -> None:
 
 
 def test_other_seeds_are_other_organisations() -> None:
-    """The seed changes ids and costs."""
+    """Another seed gives other ids and costs."""
     one, two = (Organisation.generate(DemoSpec(today=TODAY, seed=seed, size="small")) for seed in (1, 2))
     assert one.inventory.organization_id != two.inventory.organization_id
     assert one.cost_rows(TODAY - timedelta(days=9)) != two.cost_rows(TODAY - timedelta(days=9))
 
 
 def test_a_later_today_shows_more_of_the_same(organisation: Organisation, spec: DemoSpec) -> None:
-    """The organisation a day later has the same past, and one day more of costs and of metrics."""
+    """The organisation a day later has the same past, and one more day of costs and of metrics."""
     later = Organisation.generate(spec.later())
     for offset in range(spec.days):
         day = spec.first_day + timedelta(days=offset)
@@ -68,7 +68,7 @@ def test_a_later_today_shows_more_of_the_same(organisation: Organisation, spec: 
 
 
 def test_there_is_nothing_before_the_first_day(organisation: Organisation, spec: DemoSpec) -> None:
-    """Before the organisation existed, costs and series are empty, not errors."""
+    """Before the organisation existed, costs and series are empty; this is not an error."""
     before = spec.first_day - timedelta(days=1)
     assert organisation.cost_rows(before) == []
     assert all(organisation.series(metric, before) == [] for metric in METRICS)
@@ -76,7 +76,7 @@ def test_there_is_nothing_before_the_first_day(organisation: Organisation, spec:
 
 
 def test_one_day_has_costs_but_no_metrics(organisation: Organisation, spec: DemoSpec) -> None:
-    """On one day nothing was scraped, although the day was billed; it lies in the window the service calculates."""
+    """On one billed day, within the calculated window, nothing was scraped."""
     assert organisation.cost_rows(spec.day_without_metrics)
     assert all(organisation.series(metric, spec.day_without_metrics) == [] for metric in METRICS)
     assert spec.today - timedelta(days=spec.days) <= spec.day_without_metrics < spec.today - timedelta(days=5)
@@ -86,26 +86,26 @@ def test_one_day_has_costs_but_no_metrics(organisation: Organisation, spec: Demo
     ("size", "least", "most"), [("small", 200, 450), ("usual", 1500, 2600), ("large", 40_000, 65_000)]
 )
 def test_sizes_are_those_promised(size: Size, least: int, most: int) -> None:
-    """Cost lines × the identities active on their resource come to about 300, 2,000 and 50,000 rows a day."""
+    """Cost lines × the identities active on their resource result in about 300, 2,000 and 50,000 rows a day."""
     organisation = Organisation.generate(DemoSpec(today=TODAY, size=size))
     assert least <= _rows_after_allocation(organisation, TODAY - timedelta(days=10)) <= most
 
 
 def test_the_total_is_the_sum_of_the_rows(organisation: Organisation, spec: DemoSpec) -> None:
-    """The total of a window is that of its rows, the last day excluded."""
+    """The total of a window is the sum of its rows, without the end date."""
     rows = [*organisation.cost_rows(spec.first_day), *organisation.cost_rows(spec.first_day + timedelta(days=1))]
     expected = sum((row["amount"] for row in rows), Decimal(0))
     assert organisation.cost_total(spec.first_day, spec.first_day + timedelta(days=2)) == expected
 
 
 def test_days_must_be_positive() -> None:
-    """An organisation without a day is refused."""
+    """An organisation without days is an error."""
     with pytest.raises(ValueError, match="days"):
         Organisation.generate(DemoSpec(today=TODAY, days=0))
 
 
 def _rows_after_allocation(organisation: Organisation, day: date) -> int:
-    """An estimate: even shares go to everybody active on a resource, usage to those with traffic."""
+    """Estimate the rows: even shares for everyone active on a resource, shares by usage for those with traffic."""
     inventory = organisation.inventory
     working = {
         cluster.id: {member.principal for member, _, _ in organisation.traffic.members(cluster, day)}

@@ -1,4 +1,4 @@
-"""People of the demo: accounts that come and go, and their teams."""
+"""People of the demo: accounts that are created and deleted, and their teams."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from chargeback.demo.people import TEAMS, team_of
 
 
 def test_accounts_come_and_go(organisation: Organisation, spec: DemoSpec) -> None:
-    """One service account is deleted and one created in the first days; both worked on a cluster."""
+    """One service account is deleted and one is created in the first days; both used a cluster."""
     accounts = organisation.inventory.service_accounts
     gone = [item for item in accounts if not item.listed_on(spec.today)]
     assert accounts[-1] in gone
@@ -20,7 +20,7 @@ def test_accounts_come_and_go(organisation: Organisation, spec: DemoSpec) -> Non
 
 
 def test_ids_are_unique(organisation: Organisation) -> None:
-    """No two things share an id."""
+    """No two objects share an id."""
     inventory = organisation.inventory
     lists = (inventory.users, inventory.service_accounts, inventory.pools, inventory.providers, inventory.api_keys)
     ids = [item.id for items in lists for item in items]
@@ -29,8 +29,8 @@ def test_ids_are_unique(organisation: Organisation) -> None:
 
 
 def test_some_have_no_team() -> None:
-    """A name that begins with a team belongs to it; other names get a team by chance; the same seed gives the same
-    teams."""
+    """A name that begins with a team belongs to that team; other names get a random team, the same one for the same
+    seed."""
     names = {f"sa-{number}": f"{TEAMS[number % len(TEAMS)]}-api-{number:03d}" for number in range(60)}
     teams = {who: team_of(7, who, name) for who, name in names.items()}
     assert 0 < sum(team is None for team in teams.values()) < 20

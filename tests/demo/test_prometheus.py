@@ -51,7 +51,7 @@ def _answer(url: str, path: str, parameters: dict[str, str]) -> dict[tuple[tuple
 
 
 def _equal(addresses: tuple[str, str], path: str, parameters: dict[str, str]) -> int:
-    """Same series, same times, same numbers (to the digits of binary floating point); how many series."""
+    """Check that series, times and numbers are equal (to floating-point precision); return the number of series."""
     real, demo = (_answer(url, path, parameters) for url in addresses)
     assert sorted(real) == sorted(demo)
     for labels, points in real.items():
@@ -62,7 +62,7 @@ def _equal(addresses: tuple[str, str], path: str, parameters: dict[str, str]) ->
 
 
 def _end(day: date) -> Decimal:
-    """One millisecond before the end of a day, in Unix seconds."""
+    """Return the Unix time in seconds of one millisecond before the end of a day."""
     midnight = datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=1)
     return Decimal(int(midnight.timestamp())) - Decimal("0.001")
 
@@ -92,7 +92,7 @@ def test_instant_queries_equal_a_real_prometheus(addresses: tuple[str, str], que
 
 @pytest.mark.parametrize(("length", "step"), [("1d", "1d"), ("1h", "3600"), ("5m", "5m")])
 def test_range_queries_equal_a_real_prometheus(addresses: tuple[str, str], length: str, step: str) -> None:
-    """Windows side by side, each evaluated at its end, equal those of a real Prometheus."""
+    """Queries of consecutive windows, each evaluated at its end, give the same results as a real Prometheus."""
     hour = Decimal(3600)
     start = _end(FIRST) - (23 * hour if length == "1h" else 0)
     parameters = {"query": PRINCIPALS.format(range=length), "start": str(start), "end": str(_end(SECOND)), "step": step}
@@ -136,7 +136,7 @@ def test_matchers_equal_a_real_prometheus(addresses: tuple[str, str], organisati
 def test_bad_requests_fail_like_a_real_prometheus(
     addresses: tuple[str, str], path: str, parameters: dict[str, str]
 ) -> None:
-    """Requests that a real Prometheus refuses are refused with the same status and kind of error."""
+    """Requests that a real Prometheus rejects are rejected with the same status and kind of error."""
     answers = [httpx.get(f"{url}/api/v1/{path}", params=parameters) for url in addresses]
     assert [answer.status_code for answer in answers] == [400, 400]
     assert [answer.json()["errorType"] for answer in answers] == ["bad_data", "bad_data"]
@@ -145,14 +145,14 @@ def test_bad_requests_fail_like_a_real_prometheus(
 
 @pytest.mark.parametrize("points", ["11000", "11001"])
 def test_eleven_thousand_points_are_the_limit(addresses: tuple[str, str], points: str) -> None:
-    """11,000 steps are allowed, one more is refused, as by a real Prometheus."""
+    """11,000 steps are allowed, and one more is rejected, as by a real Prometheus."""
     parameters = {"query": "nothing", "start": "0", "end": points, "step": "1"}
     statuses = [httpx.get(f"{url}/api/v1/query_range", params=parameters).status_code for url in addresses]
     assert statuses == ([200, 200] if points == "11000" else [400, 400])
 
 
 def test_an_unknown_metric_is_an_empty_answer(addresses: tuple[str, str]) -> None:
-    """A metric that was never seen has no series, which is no error."""
+    """An unknown metric has no series; this is not an error."""
     assert _equal(addresses, "query", {"query": "sum by (a) (sum_over_time(nothing[1d]))"}) == 0
 
 
@@ -167,7 +167,7 @@ def test_scalars_and_other_endpoints_answer(addresses: tuple[str, str]) -> None:
 
 
 def test_a_range_is_open_to_the_left(organisation: Organisation) -> None:
-    """As in Prometheus 3, a sample stamped exactly at the beginning of a window does not belong to it."""
+    """As in Prometheus 3, a sample exactly at the beginning of a window does not belong to it."""
     midnight = int(datetime(FIRST.year, FIRST.month, FIRST.day, tzinfo=UTC).timestamp()) * 1000
     query = "count_over_time(confluent_kafka_server_retained_bytes[1h])"
     data = Evaluator(organisation).instant(query, midnight + 3_600_000)
@@ -176,7 +176,7 @@ def test_a_range_is_open_to_the_left(organisation: Organisation) -> None:
 
 @pytest.mark.usefixtures("process")
 def test_too_many_samples_are_refused_like_a_real_prometheus(organisation: Organisation) -> None:
-    """Past the same sample limit both respond with 422, so that a client can request less; below it both succeed."""
+    """Above the same sample limit both return 422, so that a client can request less; below it both succeed."""
     options = ServerOptions(prometheus_max_samples=2000)
     samples = organisation.openmetrics([FIRST, SECOND], ["confluent_kafka_server_request_bytes"])
     limited = RealPrometheus(samples, arguments=("--query.max-samples=2000",))
@@ -190,7 +190,7 @@ def test_too_many_samples_are_refused_like_a_real_prometheus(organisation: Organ
 
 
 def test_credentials_are_asked_for_when_configured(organisation: Organisation) -> None:
-    """With basic or bearer credentials configured, a request without them is 401."""
+    """If basic or bearer credentials are configured, a request without them returns 401."""
     with DemoServer(organisation, options=ServerOptions(prometheus_basic=("a", "b"))) as server:
         url = f"{server.prometheus_url}/api/v1/query?query=1"
         assert [httpx.get(url).status_code, httpx.get(url, auth=("a", "b")).status_code] == [401, 200]
@@ -202,7 +202,7 @@ def test_credentials_are_asked_for_when_configured(organisation: Organisation) -
 
 @pytest.mark.usefixtures("process")
 def test_a_real_prometheus_can_ask_for_credentials() -> None:
-    """The real server of the tests responds with 401 without, and 200 with its user and password."""
+    """The real server of the tests returns 401 without credentials, and 200 with its user and password."""
     spec = DemoSpec(today=date(2026, 11, 20), size="small", days=12)
     lines = Organisation.generate(spec).openmetrics([FIRST], ["confluent_kafka_server_retained_bytes"])
     with RealPrometheus("".join(lines), basic_auth=True) as real:
@@ -211,7 +211,7 @@ def test_a_real_prometheus_can_ask_for_credentials() -> None:
 
 
 def test_old_days_are_forgotten(organisation: Organisation) -> None:
-    """With a retention, series of older days do not exist any more."""
+    """With a retention, series of older days do not exist."""
     oldest = SECOND
     evaluator = Evaluator(organisation, oldest)
     for day, expected in ((FIRST, False), (SECOND, True)):
@@ -220,14 +220,14 @@ def test_old_days_are_forgotten(organisation: Organisation) -> None:
 
 
 def test_every_metric_is_absent_on_the_day_without_metrics(organisation: Organisation) -> None:
-    """On the day when nothing was scraped no metric has a series."""
+    """On the day when nothing was scraped, no metric has a series."""
     at = int(_end(organisation.spec.day_without_metrics) * 1000)
     for metric in METRICS:
         assert Evaluator(organisation).instant(f"count(count_over_time({metric}[1d]))", at)["result"] == []
 
 
 def test_times_and_steps_are_read_like_prometheus() -> None:
-    """Unix seconds with decimals, RFC 3339 and durations are understood; anything else is refused by name."""
+    """Unix seconds with decimals, RFC 3339 and durations are accepted; the error for others names the parameter."""
     assert parse_time("time", "1.5") == 1500
     assert parse_time("time", "1970-01-01T00:00:02.250Z") == 2250
     assert (parse_step("1h"), parse_step("90"), parse_step("0.5")) == (3_600_000, 90_000, 500)
@@ -239,7 +239,7 @@ def test_times_and_steps_are_read_like_prometheus() -> None:
 
 
 def test_metrics_of_a_day_can_come_late(organisation: Organisation, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Queries of that day alone are incomplete, and say so; after some time they are not."""
+    """Queries of that day alone are marked as incomplete; after some time they are complete."""
     today = organisation.spec.today
     midnights = [datetime.combine(today - timedelta(days=number), time(), UTC).timestamp() for number in (5, 6)]
     options = ServerOptions(late_day=today - timedelta(days=6))
@@ -257,7 +257,7 @@ def test_metrics_of_a_day_can_come_late(organisation: Organisation, monkeypatch:
 
 
 def test_the_services_query_is_understood() -> None:
-    """Aggregation, range function and matchers come out as written, with "by" before or behind."""
+    """Aggregation, range function and matchers are parsed, with "by" before or after the expression."""
     before = parse('sum by (a, b) (sum_over_time(m{x="1", y=~"p|q", z!=""}[1d12h]))')
     behind = parse('sum(sum_over_time(m{x="1",y=~"p|q",z!="",}[36h])) by (a,b)')
     for query in (before, behind):
@@ -303,14 +303,14 @@ def test_numbers_are_queries() -> None:
     ],
 )
 def test_anything_else_is_refused_by_name(query: str, named: str) -> None:
-    """A 400 names the part of a query that is not supported."""
+    """The 400 for an unsupported query names the unsupported part."""
     with pytest.raises(SourceRejected, match=named) as caught:
         parse(query)
     assert caught.value.status == 400
 
 
 def test_durations_are_milliseconds() -> None:
-    """Units may be combined."""
+    """Durations are parsed to milliseconds; units may be combined."""
     assert [duration_ms(text) for text in ("5m", "1h30m", "2d", "250ms", "5", "m")] == [
         300_000, 5_400_000, 172_800_000, 250, 0, 0,
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The served organisation, in a thread and as a process."""
+"""The served organisation, in a thread and in a process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.demo.conftest import TODAY
 
 
 def test_a_server_frees_its_port_and_thread(organisation: Organisation) -> None:
-    """After the with statement nothing listens and no thread is left."""
+    """After the ``with`` statement, the port is closed and no thread is left."""
     before = set(threading.enumerate())
     with DemoServer(organisation) as server:
         assert httpx.get(f"{server.prometheus_url}/-/ready").status_code == 200
@@ -32,20 +32,20 @@ def test_a_server_frees_its_port_and_thread(organisation: Organisation) -> None:
 
 
 def test_a_taken_port_is_an_error(organisation: Organisation) -> None:
-    """A port in use is refused at once."""
+    """A port in use is an error at once."""
     with DemoServer(organisation) as server, pytest.raises(OSError, match="in use"):
         DemoServer(organisation, port=int(server.url.rpartition(":")[2]))
 
 
 def test_it_listens_where_it_is_told(organisation: Organisation) -> None:
-    """Every address in a response begins with its own address."""
+    """The server listens at the given address, and the addresses in its responses begin with it."""
     with DemoServer(organisation, host="127.0.0.2") as server:
         assert server.url.startswith("http://127.0.0.2:")
         assert httpx.get(f"{server.info.prometheus_url}/-/ready").status_code == 200
 
 
 def test_regions_are_known_by_both_names(server: DemoServer) -> None:
-    """A region may be named with or without its cloud; an unknown one is an error."""
+    """A region may be given with or without its cloud; an unknown one is an error."""
     assert server.flink_url("us-east-1") == server.flink_url("aws.us-east-1")
     assert server.flink_credentials("eu-west-1") != server.flink_credentials("us-east-1")
     with pytest.raises(KeyError, match="mars"):
@@ -53,7 +53,7 @@ def test_regions_are_known_by_both_names(server: DemoServer) -> None:
 
 
 def test_requests_are_counted_and_logged(server: DemoServer, client: httpx.Client) -> None:
-    """Tests can see how often and with which queries a path was requested."""
+    """Tests can read how often and with which queries a path was requested."""
     client.get("/iam/v2/users", params={"page_size": 5})
     assert server.requests["/iam/v2/users"] == 1
     assert server.log[-1] == ("/iam/v2/users", "page_size=5")
@@ -61,8 +61,8 @@ def test_requests_are_counted_and_logged(server: DemoServer, client: httpx.Clien
 
 @pytest.mark.usefixtures("process")
 def test_a_process_of_its_own_serves_the_same(organisation: Organisation) -> None:
-    """Started as a module it prints where it serves, serves the same rows, and ends on SIGTERM with status 0. The bill
-    of a day that is sent to it grows."""
+    """The module prints its address, serves the same rows, adds a line to the bill of a day that is sent to it, and
+    ends on SIGTERM with status 0."""
     spec = organisation.spec
     command = [sys.executable, "-W", "error", "-m", "chargeback.demo.server", "--size", "small"]
     command += ["--days", str(spec.days), "--today", TODAY.isoformat(), "--seed", str(spec.seed)]

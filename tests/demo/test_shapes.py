@@ -1,4 +1,4 @@
-"""Every response against the provider's own OpenAPI documents."""
+"""Every response conforms to the provider's own OpenAPI documents."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _valid(document: str, path: str, response: httpx.Response, status: int = 200
 
 @pytest.mark.parametrize(("document", "path"), PLAIN)
 def test_lists_of_the_organisation_are_valid(client: httpx.Client, document: str, path: str) -> None:
-    """A list that needs no environment is what the provider's schema says, and not empty."""
+    """A list that needs no environment conforms to the provider's schema and is not empty."""
     body = _valid(document, path, client.get(path, params={"page_size": 100}))
     assert body["data"]
 
@@ -53,7 +53,7 @@ def test_lists_of_the_organisation_are_valid(client: httpx.Client, document: str
 def test_lists_of_an_environment_are_valid(
     client: httpx.Client, organisation: Organisation, document: str, path: str
 ) -> None:
-    """A list per environment is what the provider's schema says; some environment has something in it."""
+    """A list per environment conforms to the provider's schema, and at least one is not empty."""
     found = 0
     for environment in organisation.inventory.environments:
         body = _valid(document, path, client.get(path, params={"environment": environment.id}))
@@ -62,14 +62,14 @@ def test_lists_of_an_environment_are_valid(
 
 
 def test_identity_pools_are_valid(client: httpx.Client, organisation: Organisation) -> None:
-    """The pools of every provider are what the provider's schema says."""
+    """The pools of every provider conform to the provider's schema."""
     for provider in organisation.inventory.providers:
         path = POOLS.replace("{provider_id}", provider.id)
         assert _valid("identity-provider.openapi.yaml", POOLS, client.get(path))["data"]
 
 
 def test_costs_are_valid(client: httpx.Client, organisation: Organisation) -> None:
-    """Costs of all days are what the provider's schema says, although it requires ids, units and amounts."""
+    """Costs of all days conform to the provider's schema, although it requires ids, units and amounts."""
     spec = organisation.spec
     query = {"start_date": spec.first_day.isoformat(), "end_date": TODAY.isoformat()}
     body = _valid("billing.openapi.yaml", "/billing/v1/costs", client.get("/billing/v1/costs", params=query))
@@ -77,7 +77,7 @@ def test_costs_are_valid(client: httpx.Client, organisation: Organisation) -> No
 
 
 def test_connectors_are_valid(client: httpx.Client, organisation: Organisation) -> None:
-    """Connectors come as names, or as a map with the requested expansions, in the provider's form."""
+    """Connectors are names, or a map with the requested expansions, and conform to the provider's schema."""
     expanded = f"{CONNECTORS}?expand=info,status,id"
     seen: set[str] = set()
     for cluster in organisation.listed(organisation.inventory.clusters):
@@ -93,7 +93,7 @@ def test_connectors_are_valid(client: httpx.Client, organisation: Organisation) 
 
 
 def test_statements_are_valid(server: DemoServer, organisation: Organisation) -> None:
-    """Flink statements are what the gateway's schema says, with principals of all kinds."""
+    """Flink statements conform to the gateway's schema, with principals of all kinds."""
     kinds: set[str] = set()
     inventory = organisation.inventory
     for region in ("us-east-1", "eu-west-1"):
@@ -111,14 +111,14 @@ def test_statements_are_valid(server: DemoServer, organisation: Organisation) ->
     [("/iam/v2/users", False, 401), ("/iam/v2/users?colour=blue", True, 400), ("/cmk/v2/clusters", True, 400)],
 )
 def test_refusals_are_valid(client: httpx.Client, path: str, auth: bool, status: int) -> None:
-    """Refusals have the provider's error shape."""
+    """Errors have the provider's error shape."""
     response = client.get(path) if auth else httpx.get(f"{client.base_url}{path}")
     body = _valid("iam.openapi.yaml", "/iam/v2/users", response, status)
     assert body["errors"][0]["status"] == str(status)
 
 
 def test_the_schemas_are_able_to_refuse(client: httpx.Client) -> None:
-    """The check is effective: it finds one wrong or missing field in a response."""
+    """The check detects a single wrong or missing field in a response."""
     body = client.get("/iam/v2/users").json()
     check = validator("iam.openapi.yaml", "/iam/v2/users")
     assert check.is_valid(body)

@@ -16,7 +16,7 @@ MINUTE = st.integers(min_value=0, max_value=MINUTES)
 
 @given(total=st.integers(min_value=0, max_value=10**16), rhythm=st.sampled_from(RHYTHMS), cut=MINUTE)
 def test_windows_add_up_to_the_day(total: int, rhythm: str, cut: int) -> None:
-    """Two adjacent windows make exactly the day, for any total and any cut."""
+    """Two adjacent windows sum to the day, for any total and any cut."""
     series = Deltas({}, total, CURVES[rhythm])
     assert series.sum(0, cut) + series.sum(cut, MINUTES) == total
     assert series.sum(0, cut) >= 0
@@ -24,7 +24,7 @@ def test_windows_add_up_to_the_day(total: int, rhythm: str, cut: int) -> None:
 
 @given(total=st.integers(min_value=0, max_value=10**13), rhythm=st.sampled_from(RHYTHMS))
 def test_minutes_add_up_to_the_day(total: int, rhythm: str) -> None:
-    """The 1,440 minute samples are whole numbers ≥ 0 whose sum is the day's total to the last byte."""
+    """The 1,440 minute samples are integers ≥ 0 whose sum is the day's total to the last byte."""
     series = Deltas({}, total, CURVES[rhythm])
     minutes = [series.at(minute) for minute in range(MINUTES)]
     assert min(minutes) >= 0
@@ -67,7 +67,8 @@ def test_a_day_does_not_depend_on_other_days(organisation: Organisation) -> None
 
 
 def test_a_burst_costs_more_while_it_lasts(organisation: Organisation) -> None:
-    """A burst multiplies what one account reads and one topic is read, for its days; other traffic does not change."""
+    """For its days, a burst multiplies what one account reads and what is read from one topic; other traffic does not
+    change."""
     begins = date(2026, 11, 12)
     wild = Organisation.generate(replace(organisation.spec, burst=begins))
     test, burst = wild.traffic.bursts
@@ -93,6 +94,6 @@ def test_a_burst_costs_more_while_it_lasts(organisation: Organisation) -> None:
 
 
 def test_a_burst_needs_somebody_who_reads(organisation: Organisation) -> None:
-    """Where no service account reads anything, there is no burst."""
+    """If no service account reads anything, there is no burst."""
     nobody = replace(organisation.inventory, service_accounts=[])
     assert Burst.of(nobody, organisation.spec.today) is None

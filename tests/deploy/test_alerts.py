@@ -1,4 +1,4 @@
-"""The alerting rules are valid, fire when they should, and speak of metrics that there are."""
+"""The alerting rules are valid, fire when they should, and refer to existing metrics."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def promtool(*words: str) -> str:
 
 
 def test_the_rules_are_valid() -> None:
-    """Prometheus reads every rule."""
+    """Prometheus accepts every rule."""
     assert "SUCCESS" in promtool("check", "rules", str(RULES))
 
 
 def test_the_rules_fire_when_they_should() -> None:
-    """Series that a trouble leaves behind raise its alert, and no other."""
+    """The series of each problem fire its alert and no other."""
     assert len(TESTS) == 2
     assert promtool("test", "rules", *map(str, TESTS)).count("SUCCESS") == 2
 
@@ -54,7 +54,7 @@ def test_every_rule_is_tested_and_says_what_to_do() -> None:
 
 
 def test_the_rules_know_the_metrics() -> None:
-    """Every metric that a rule names is one that the code has."""
+    """Every metric in a rule exists in the code."""
     code = "".join(
         (ROOT / "src" / "chargeback" / file).read_text(encoding="utf-8")
         for file in ("api/metrics.py", "pipeline/supervisor.py", "pipeline/notify.py")
@@ -65,7 +65,8 @@ def test_the_rules_know_the_metrics() -> None:
 
 
 def test_a_budget_that_is_spent_reaches_an_alertmanager_by_prometheus(tmp_path: Path) -> None:
-    """The service's metrics, a real Prometheus with the rules as they are, and a real Alertmanager."""
+    """An exceeded budget in the service's metrics fires an alert in a real Prometheus, which sends it to a real
+    Alertmanager."""
     spent = Budget("all", "All", {}, None, {}, Decimal(50), (Threshold("actual", Decimal(80)),))
     with Laboratory(tmp_path) as laboratory, running_alertmanager() as alertmanager:
         laboratory.share([DAY])

@@ -1,4 +1,4 @@
-"""The examples of a deployment are valid, and keep the service from rights that it does not need."""
+"""The example deployments are valid, and the service has no rights that it does not need."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ CONFIG = DEPLOY / "chargeback.yaml"
 
 
 def compose() -> dict[str, Any]:
-    """The services of the Compose file, anchors resolved."""
+    """Return the services of the Compose file, anchors resolved."""
     services: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))["services"]
     return services
 
 
 def kubernetes() -> dict[str, Any]:
-    """The parts of deploy/kubernetes, by the names of their files."""
+    """Return the parts of deploy/kubernetes by file name."""
     files = (DEPLOY / "kubernetes").glob("*.yaml")
     return {file.stem: yaml.safe_load(file.read_text(encoding="utf-8")) for file in files}
 
 
 def test_the_configuration_is_valid(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It loads once the variables are set that it names, and its ports are those of the other files."""
+    """The configuration loads when its variables are set, and its ports match the other files."""
     for name in re.findall(r"\$\{(\w+)\}", CONFIG.read_text(encoding="utf-8")):
         monkeypatch.setenv(name, "http://localhost:9090" if name.endswith("URL") else "value")
     configuration = load_configuration(CONFIG)
@@ -46,12 +46,12 @@ def test_the_configuration_is_valid(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_prometheus_takes_its_configuration() -> None:
-    """promtool finds nothing wrong with it, nor with the rules that it names."""
+    """promtool accepts the configuration and the rules that it refers to."""
     assert "SUCCESS" in promtool("check", "config", str(DEPLOY / "prometheus.yaml"))
 
 
 def test_prometheus_scrapes_confluent_cloud_as_documented() -> None:
-    """Prometheus takes the scrape configuration for Confluent Cloud, and the documentation shows it whole."""
+    """Prometheus accepts the scrape configuration for Confluent Cloud, and the documentation shows the whole file."""
     file = DEPLOY / "prometheus-confluent.yaml"
     assert "SUCCESS" in promtool("check", "config", str(file))
     page = (DEPLOY.parent / "docs" / "confluent-cloud.md").read_text(encoding="utf-8")
@@ -59,7 +59,7 @@ def test_prometheus_scrapes_confluent_cloud_as_documented() -> None:
 
 
 def test_the_services_are_there() -> None:
-    """Two API processes, one worker, a database and a monitoring system; the modes are those of the command line."""
+    """There are two API processes, a worker, a database and a monitoring system; ports are on the loopback only."""
     services = compose()
     assert services.keys() == {"api-1", "api-2", "worker", "postgres", "prometheus"}
     modes = {name: services[name]["command"][-1] for name in ("api-1", "api-2", "worker")}
@@ -70,7 +70,7 @@ def test_the_services_are_there() -> None:
 
 @pytest.mark.parametrize("name", ["api-1", "api-2", "worker"])
 def test_the_containers_have_few_rights(name: str) -> None:
-    """A read-only root, no capabilities, no new privileges, and the time that stopping takes."""
+    """Containers have a read-only root, no capabilities, no new privileges, and enough time to stop."""
     service = compose()[name]
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
@@ -82,13 +82,13 @@ def test_the_containers_have_few_rights(name: str) -> None:
 
 @pytest.mark.parametrize("part", kubernetes()["kustomization"]["resources"])
 def test_kubernetes_takes_its_files(part: str) -> None:
-    """Each part has the fields that the schema of the oldest and of the newest supported version has, and no others."""
+    """Each part conforms to the schemas of the oldest and the newest supported version, without unknown fields."""
     for version in ("1.33", "1.37"):
         kubernetes_validate.validate(kubernetes()[Path(part).stem], version, strict=True)
 
 
 def test_the_parts_of_the_pod_fit_together(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Every volume, variable and label that a part names is there in another, and the configuration is valid."""
+    """Volumes and labels of the parts match each other, and the configuration is valid."""
     parts = kubernetes()
     template = parts["deployment"]["spec"]["template"]
     (container,) = template["spec"]["containers"]
@@ -110,7 +110,7 @@ def test_the_parts_of_the_pod_fit_together(monkeypatch: pytest.MonkeyPatch, tmp_
 
 
 def test_the_pod_has_few_rights() -> None:
-    """No root, no capabilities, a read-only root file system, no account of the cluster."""
+    """The pod has no root user, no capabilities, a read-only root file system, and no service account token."""
     pod = kubernetes()["deployment"]["spec"]["template"]["spec"]
     assert pod["automountServiceAccountToken"] is False
     assert pod["securityContext"]["runAsNonRoot"] is True
@@ -123,7 +123,7 @@ def test_the_pod_has_few_rights() -> None:
 
 
 def test_the_unit_is_valid() -> None:
-    """systemd understands every line of the unit, and finds it well protected."""
+    """systemd accepts every line of the unit, and rates its exposure below 3."""
     tool = shutil.which("systemd-analyze")
     if tool is None:
         pytest.skip("there is no systemd-analyze on this machine")

@@ -1,4 +1,4 @@
-"""The deployment beyond one machine: its files are valid, and its commands start what they should."""
+"""The deployment on several machines: its files are valid, and its commands work."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def services() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def tls(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that the script for certificates has made."""
+    """The folder that the script for certificates creates."""
     folder = tmp_path_factory.mktemp("made") / "tls"
     subprocess.run([str(SCALED / "certificates"), str(folder)], check=True, capture_output=True, timeout=60)
     return folder
@@ -45,7 +45,7 @@ def tls(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextmanager
 def started(command: list[str], **environment: str) -> Iterator[None]:
-    """A program of this environment, which ends with the ``with``."""
+    """Run a program of this environment for the length of the ``with``."""
     program = Path(sys.executable).with_name(command[0])
     with subprocess.Popen(
         [program, *command[1:]],
@@ -61,7 +61,7 @@ def started(command: list[str], **environment: str) -> Iterator[None]:
 
 
 def test_the_configuration_is_valid(monkeypatch: pytest.MonkeyPatch, services: dict[str, Any]) -> None:
-    """It loads once its variables are set, and names the services and the ports of the Compose file."""
+    """The configuration loads when its variables are set, and matches the services of the Compose file."""
     for name in re.findall(r"\$\{(\w+)\}", (SCALED / "chargeback.yaml").read_text(encoding="utf-8")):
         monkeypatch.setenv(name, "http://localhost:9090" if name.endswith("URL") else "value")
     configuration = load_configuration(SCALED / "chargeback.yaml")
@@ -72,7 +72,7 @@ def test_the_configuration_is_valid(monkeypatch: pytest.MonkeyPatch, services: d
 
 
 def test_prometheus_takes_its_configuration(tmp_path: Path) -> None:
-    """promtool accepts it together with the rules of the other deployment, and both workers are scraped."""
+    """promtool accepts the configuration with the rules of the other deployment, and both workers are scraped."""
     for file in (SCALED / "prometheus.yaml", SCALED.parent / "alerts.yaml"):
         (tmp_path / file.name).write_bytes(file.read_bytes())
     assert "SUCCESS" in promtool("check", "config", str(tmp_path / "prometheus.yaml"))
@@ -81,7 +81,8 @@ def test_prometheus_takes_its_configuration(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["scheduler", "dask-1", "dask-2"])
 def test_what_runs_the_programs_of_others_has_few_rights(services: dict[str, Any], name: str) -> None:
-    """A read-only root, no capabilities, no port on the host; of secrets, the certificates alone."""
+    """Dask containers have a read-only root, no capabilities, no published port, and no secrets but the
+    certificates."""
     service = services[name]
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
@@ -99,7 +100,7 @@ def test_the_certificates_are_for_their_owner_alone(tls: Path) -> None:
 
 
 def test_the_scheduler_finds_its_workers(services: dict[str, Any], tls: Path) -> None:
-    """With their commands and the certificates, a run can give them work."""
+    """With the commands of the Compose file and the certificates, a client sees a worker at the scheduler."""
     address = f"tls://127.0.0.1:{free_port()}"
 
     def here(name: str) -> list[str]:
@@ -117,7 +118,7 @@ def test_the_scheduler_finds_its_workers(services: dict[str, Any], tls: Path) ->
 
 
 def test_the_object_storage_knows_its_users(services: dict[str, Any], tmp_path: Path) -> None:
-    """With its command and its variables, it serves clients with the key only."""
+    """With the command and the variables of the Compose file, the storage rejects requests without the key."""
     master, volume, filer, s3 = free_ports(4)
     words = [
         word.replace("/data", str(tmp_path)).replace("-ip=s3", "-ip=127.0.0.1") for word in services["s3"]["command"]

@@ -1,4 +1,4 @@
-"""Tables of faults that one test drills: some always, the others in long drills only."""
+"""Tables of faults for one test: some always run, the others only in long drills."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _DRILLED = 3
 
 
 def cases(often: Sequence[object], rarely: Sequence[object]) -> pytest.MarkDecorator:
-    """Parametrise a test with ``case`` and ``tries``: each of ``often`` once in every run of the suite and a few times
-    in a drill, each of ``rarely`` once in a drill."""
+    """Parametrise a test with ``case`` and ``tries``: each of ``often`` runs once in every run of the suite and a few
+    times in a drill, each of ``rarely`` once in a drill."""
     drill = [pytest.mark.drill, pytest.mark.timeout(1800)]
     table = [
         *(pytest.param(case, 1, id=f"quick-1 {case}") for case in often),

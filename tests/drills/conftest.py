@@ -1,4 +1,4 @@
-"""Common fixtures of the drills: a served organisation, a tenant on it, and the result of an undisturbed one."""
+"""Common fixtures of the drills: a served organisation, a tenant on it, and its result without faults."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["deployment", "prepared", "server"]
 
 @pytest.fixture(scope="session")
 def organisation() -> Organisation:
-    """A small organisation of a few days, looked at today: what is drilled are processes, which live today."""
+    """Return a small organisation of a few days up to today, because the drilled processes use today's date."""
     return Organisation.generate(DemoSpec(today=TODAY, size="small", days=DAYS))
 
 
 @pytest.fixture(scope="session")
 def undisturbed(organisation: Organisation, prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> StoredResult:
-    """Return the stored result of a tenant of the same organisation that was calculated without faults."""
+    """Return the stored result of a tenant of the same organisation, calculated without faults."""
     with DemoServer(organisation) as server:
         tenant = Deployment.copied(prepared, server, tmp_path_factory.mktemp("undisturbed"))
         outcome = StoredResult.of(tenant.store)

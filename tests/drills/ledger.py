@@ -1,5 +1,5 @@
-"""The ledger of the failure drills: which fault, how often it was tried, how often the service survived it, and how
-many chargeback rows were lost, doubled or different in the end."""
+"""The ledger of the failure drills: for each fault, the number of tries, how many the service survived, and how many
+chargeback rows were lost, doubled or different in the end."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from chargeback.store.facts.tables import CHARGEBACKS_TABLE, read_day
 from chargeback.store.tenant import TenantStore
 from tests.support.serving import client_of, services_for
 
-#: The day on which the drills began: what is drilled are processes, and they live today.
+#: The day on which the drills began, because the drilled processes use today's date.
 TODAY: Final = utc_today()
 
-#: Every fault that is drilled, in the order of the table.
+#: Every drilled fault, in the order of the table.
 FAULTS: Final = (
     "SIGKILL at a random moment of a backfill",
     "SIGKILL at a random moment of a run over PostgreSQL and a bucket",
@@ -87,14 +87,14 @@ _PLACE: Final = re.compile(r"(?<=<!-- drills -->\n).*(?=<!-- end of drills -->)"
 
 @dataclass(frozen=True)
 class StoredResult:
-    """The final state of a tenant: its chargeback rows by day and order, and the bytes that it exports."""
+    """The final state of a tenant: its chargeback rows by day and order, and the bytes of its export."""
 
     rows: pa.Table
     exported: bytes
 
     @classmethod
     def of(cls, store: TenantStore) -> StoredResult:
-        """Return the stored result, in which every day must sum to its bill."""
+        """Return the stored result; every day must sum to its bill."""
         with store.control.read() as connection:
             days = [state.tracking_date for state in read_days(connection)]
         assert days
@@ -106,7 +106,7 @@ class StoredResult:
         return cls(rows, answer.content)
 
     def differing_rows(self, found: StoredResult, *, but: Sequence[str] = ()) -> int:
-        """Return the number of missing and of superfluous rows; a different row is both. The columns ``but`` may
+        """Return the number of missing and of superfluous rows; a different row counts as both. The columns ``but`` may
         differ."""
         wanted, there = (Counter(map(repr, each.rows.drop_columns(list(but)).to_pylist())) for each in (self, found))
         return (wanted - there).total() + (there - wanted).total()
@@ -121,7 +121,7 @@ class Drill:
     lost_rows: int = 0
 
     def compare(self, undisturbed: StoredResult, store: TenantStore) -> None:
-        """Note how many rows differ from those of an undisturbed tenant; one, or one exported byte, is a failure."""
+        """Add the number of rows that differ from an undisturbed tenant's; any, or an exported byte, is a failure."""
         found = StoredResult.of(store)
         differing = undisturbed.differing_rows(found)
         self.lost_rows += differing
@@ -129,7 +129,7 @@ class Drill:
         assert found.exported == undisturbed.exported
 
     def compare_shares(self, undisturbed: StoredResult, store: TenantStore) -> None:
-        """The same for a tenant of another name: its rows differ in whose they are, and in nothing else."""
+        """Do the same for a tenant of another name, whose rows may differ only in the tenant."""
         differing = undisturbed.differing_rows(StoredResult.of(store), but=("tenant_id", "dimension_id"))
         self.lost_rows += differing
         assert differing == 0
@@ -143,7 +143,7 @@ class Ledger:
 
     @contextmanager
     def drill(self, fault: str) -> Iterator[Drill]:
-        """One try: survived unless the ``with`` raises. ``fault`` is one of :data:`FAULTS`."""
+        """Count one try, which is survived unless the ``with`` block raises. ``fault`` is one of :data:`FAULTS`."""
         assert fault in FAULTS, fault
         drill = self.drills.setdefault(fault, Drill())
         drill.tries += 1
@@ -151,26 +151,26 @@ class Ledger:
         drill.survived += 1
 
     def add(self, drills: Mapping[str, Mapping[str, int]]) -> None:
-        """Add what another session has drilled."""
+        """Add the results of another session."""
         for fault, counts in drills.items():
             drill = self.drills.setdefault(fault, Drill())
             for name, count in counts.items():
                 setattr(drill, name, getattr(drill, name) + count)
 
     def rows(self, day: date) -> dict[str, str]:
-        """The line of a Markdown table for each fault that was drilled on a day."""
+        """Return a line of a Markdown table for each fault that was drilled on a day."""
         return {
             fault: f"| {fault} | {d.tries} | {d.survived} | {d.lost_rows} | {day} |" for fault, d in self.drills.items()
         }
 
     def table(self, before: str = "") -> list[str]:
-        """The lines of a Markdown table, in the order of :data:`FAULTS`; for faults that were not drilled, those of the
-        table ``before``."""
+        """Return the lines of a Markdown table, in the order of :data:`FAULTS`; faults that were not drilled keep their
+        line of the table ``before``."""
         rows = {found[1]: found[0] for found in _ROW.finditer(before)} | self.rows(utc_today())
         return [*_HEAD, *(rows[fault] for fault in FAULTS if fault in rows)]
 
     def write(self, page: Path) -> None:
-        """Put the table, and where it was made, in the place that the page keeps for it."""
+        """Write the table, and where it was made, between the markers of the page."""
         made = (
             f"Made by `make drill`, Chargeback {version('chargeback')}, "
             f"{platform.system()} {platform.machine()}, Python {platform.python_version()}."
@@ -182,8 +182,8 @@ class Ledger:
 
 
 def tries(quick: int, drill: int, *, seconds: int = 900) -> pytest.MarkDecorator:
-    """Parametrise a test with how often it tries: ``quick`` times in every run of the suite (0: in none), ``drill``
-    times, with ``seconds`` of patience, in a drill."""
+    """Parametrise a test with its number of tries: ``quick`` in every run of the suite (0: it does not run), ``drill``
+    in a drill, with a timeout of ``seconds``."""
     long = pytest.param(drill, marks=[pytest.mark.drill, pytest.mark.timeout(seconds)], id=f"drill-{drill}")
     often = [pytest.param(quick, id=f"quick-{quick}")] if quick else []
     return pytest.mark.parametrize("tries", [*often, long])

@@ -1,5 +1,5 @@
-"""A wrong clock does no lasting damage: a run under it is refused because the provider's responses have the time, and
-after the correction, timestamps written under it block no run."""
+"""A wrong clock does no lasting damage: a run is refused because the provider's responses have the right time, and
+after the correction, wrong timestamps block no run."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ RIGHT = "+0d"
 
 @dataclass(frozen=True)
 class Case:
-    """Consecutive runs, each under a clock that is some days ahead (``+2d``) or behind (``-3d``); of a tenant that has
-    never run, or of one that is calculated."""
+    """Consecutive runs, each under a clock some days ahead (``+2d``) or behind (``-3d``), of a tenant that has never
+    run or is calculated."""
 
     clocks: tuple[str, ...]
     is_calculated: bool = False
@@ -67,8 +67,8 @@ def test_a_clock_that_is_put_right(
     ledger: Ledger,
     tries: int,
 ) -> None:
-    """A run under the wrong clock says so and changes nothing; in the end there is what a tenant has whose clock was
-    always right, and nothing waits for the wrong time."""
+    """A run under the wrong clock reports it and changes nothing; in the end, the result equals that of a tenant whose
+    clock was always right, and nothing waits for the wrong time."""
     for number in range(tries):
         folder = tmp_path / f"{number}"
         is_calculated = case.is_calculated
@@ -87,7 +87,7 @@ def test_a_clock_that_is_put_right(
 
 
 def _run_under(clock: str, deployment: Deployment) -> Ended:
-    """One run under another time of day."""
+    """Run once under another time of day."""
     ended = run_to_its_end(deployment.config_file, under=("faketime", "-f", clock), environment=FAKED)
     assert "Traceback" not in ended.said
     return ended
@@ -102,7 +102,7 @@ def _every_topic_has_its_share(deployment: Deployment) -> None:
 
 
 def _nothing_is_ahead(deployment: Deployment) -> None:
-    """The run that is shown as the last one is the one that ended last, and the upkeep has been seen to since."""
+    """Check that neither the last recorded run nor the upkeep is in the future."""
     with deployment.store.control.read() as connection:
         last = pipeline_state(connection).last_ended
     assert last is not None
@@ -115,7 +115,7 @@ def _nothing_is_ahead(deployment: Deployment) -> None:
 def test_the_service_does_not_wait_for_the_wrong_time(
     server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger
 ) -> None:
-    """A worker that respects a pause between runs begins at once, though the last run seems to end in two days."""
+    """A worker with a pause between runs starts at once, although the last run seems to end in two days."""
     deployment = Deployment.within(server, tmp_path / "served")
     document = yaml.safe_load(deployment.config_file.read_text())
     document["tenants"]["acme"]["plugin_settings"]["min_refresh_gap_seconds"] = 3600
@@ -138,7 +138,7 @@ def test_the_service_does_not_wait_for_the_wrong_time(
 def test_a_lease_of_the_wrong_time_is_nobodys(
     server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger
 ) -> None:
-    """A process of another host died under a clock that was two days ahead: its tenant is not locked until then."""
+    """The lease of a process on another host that died under a clock two days ahead does not lock the tenant."""
     deployment = Deployment.within(server, tmp_path / "locked")
     with ledger.drill(FAULT) as drill:
         with deployment.store.control.write() as connection:
@@ -154,7 +154,7 @@ def test_a_lease_of_the_wrong_time_is_nobodys(
 
 @pytest.mark.drill
 def test_old_days_are_asked_for_again(server: DemoServer, tmp_path: Path, ledger: Ledger) -> None:
-    """A day that is fetched once in 24 hours was gathered "in two days": it is fetched now all the same."""
+    """A day that is fetched once in 24 hours is fetched again, although it seems to have been gathered in two days."""
     day = TODAY - timedelta(days=LOOKBACK)
     deployment, peaceful = (Deployment.within(server, tmp_path / name) for name in ("old", "right"))
     for each in (deployment, peaceful):

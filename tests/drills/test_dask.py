@@ -1,4 +1,4 @@
-"""SIGKILL of what takes part while Dask calculates days: nothing is lost, nothing is there twice."""
+"""SIGKILL of the processes that take part while Dask calculates days: no row is lost or doubled."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.processes import command, eventually
 def test_a_worker_is_killed(
     server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
-    """Its days go to the other worker, and the same run ends well."""
+    """The other worker calculates its days, and the same run completes."""
     for number in range(tries):
         folder = tmp_path / str(number)
         with (
@@ -39,7 +39,7 @@ def test_a_worker_is_killed(
 def test_the_scheduler_is_killed(
     server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
-    """The run fails, and says so; with another scheduler the next run does the days that are missing."""
+    """The run fails with an error; with another scheduler, the next run calculates the missing days."""
     for number in range(tries):
         folder = tmp_path / str(number)
         with ledger.drill("the Dask scheduler killed while days are calculated") as drill:
@@ -59,7 +59,7 @@ def test_the_scheduler_is_killed(
 def test_the_run_is_killed(
     server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
-    """Workers have written files that no table has yet; they end with the run, and the next run does their days."""
+    """Workers stop with the run; no table has their files, and the next run calculates their days."""
     for number in range(tries):
         with (
             ledger.drill("a run killed while Dask workers calculate its days") as drill,
@@ -74,7 +74,7 @@ def test_the_run_is_killed(
 def _calculating(
     server: DemoServer, folder: Path, compute: dict[str, Any]
 ) -> Iterator[tuple[Deployment, Popen[bytes]]]:
-    """A tenant, and a run of it whose workers have just written the first file of a day's rows."""
+    """Yield a tenant and a run whose workers have just written the first file of a day's rows."""
     deployment = Deployment.within(server, folder)
     _compute_with(deployment, compute)
     run = command(deployment.config_file, "run")

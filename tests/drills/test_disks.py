@@ -1,4 +1,4 @@
-"""Disks that fill up or turn read-only: what is stored stays whole and readable, and the next run does the rest."""
+"""Disks that fill up or become read-only: stored data stays complete and readable, and the next run does the rest."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from tests.support.processes import eventually
 FULL = "disk full in the middle of a run"
 READ_ONLY = "disk turned read-only in the middle of a run"
 
-#: Kibibytes between which a run stops at any of its stages, the first transaction and the last excepted, by what lies
-#: on the small disk: more than the empty database needs, and less than all days.
+#: Limits of the disk size in KiB, by what is on the small disk: more than the empty database needs and less than all
+#: days, so that a run stops at any of its stages except the first transaction and the last.
 _TOO_SMALL = {"everything": (450, 1300), "database": (450, 650), "facts": (150, 420)}
 _LARGE = 65536
 _NO_SPACE = re.compile("No space left on device|database or disk is full|disk I/O error")
@@ -36,13 +36,13 @@ SLOW = 0.15
 
 @pytest.fixture
 def slow_server(organisation: Organisation) -> Iterator[DemoServer]:
-    """The organisation behind a provider that takes its time, so that runs can be met in the middle."""
+    """Yield the organisation behind a slow provider, so that runs can be disturbed in the middle."""
     with DemoServer(organisation, options=ServerOptions(latency=SLOW)) as running:
         yield running
 
 
 class Placed:
-    """An installation with a disk that holds the database, the facts or everything; the rest is next to the disk."""
+    """An installation with a disk for the database, the facts or everything; the rest is stored next to the disk."""
 
     def __init__(self, server: DemoServer, folder: Path, small: Disk, what: str) -> None:
         self.disk = small
@@ -62,12 +62,12 @@ class Placed:
         )
 
     def put(self, prepared: Path) -> None:
-        """Put what another tenant has on the disk."""
+        """Copy the data of another tenant to the disk."""
         shutil.copytree(prepared, self.disk.from_here, dirs_exist_ok=True)
 
     @contextmanager
     def store(self) -> Iterator[TenantStore]:
-        """The storage as it is now, copied to a place that this process sees."""
+        """Yield the present storage, copied to a folder that this process can see."""
         self._copies += 1
         copy = self._folder / f"copy-{self._copies}"
         copy.mkdir()
@@ -92,8 +92,8 @@ class Placed:
 
 
 def _assert_whole(store: TenantStore) -> None:
-    """Every calculated day sums to its bill, every file that a table names is there with all its rows, and none was
-    begun in vain."""
+    """Check that every calculated day sums to its bill, every file in a table exists with all rows, and no file is
+    empty."""
     assert not [check for check in verify(store) if check.is_wrong]
     for name in SCHEMAS:
         files = {Path(file.path): file.rows for file in store.facts.snapshot(name).files}
@@ -105,7 +105,7 @@ def _assert_whole(store: TenantStore) -> None:
 def test_a_disk_that_fills_up(
     server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
-    """A run that finds no space says so and ends; what was calculated can be read; with space the next one goes on."""
+    """A run without disk space fails; calculated days stay readable, and the next run with space completes."""
     for number in range(tries):
         with ledger.drill(FULL) as drill:
             _fill_and_free(server, tmp_path / f"{number}", "everything", drill, undisturbed)
@@ -117,7 +117,7 @@ def test_a_disk_that_fills_up(
 def test_one_of_two_disks_fills_up(
     server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, what: str
 ) -> None:
-    """The same where database and facts lie on two disks, and only one of them is full."""
+    """The same holds if database and facts are on two disks and only one of them is full."""
     for number in range(3):
         with ledger.drill(FULL) as drill:
             _fill_and_free(server, tmp_path / f"{number}", what, drill, undisturbed)
@@ -141,7 +141,7 @@ def _fill_and_free(server: DemoServer, folder: Path, what: str, drill: Drill, un
 
 
 def _runs_in_vain(placed: Placed) -> None:
-    """One after the other fails and says why; they leave no more behind than the first."""
+    """Check that runs fail with an error, and that later ones leave no more files than the second."""
     left = []
     for _ in range(3):
         code, said = placed.installation.run()
@@ -157,8 +157,8 @@ def _runs_in_vain(placed: Placed) -> None:
 def test_facts_that_turn_read_only(
     slow_server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
-    """The run in progress fails and says why; the same service goes on responding, and completes the work when the disk
-    can be written again."""
+    """The run in progress fails with an error; the same service keeps responding, and completes the work when the disk
+    is writable again."""
     for number in range(tries):
         folder = tmp_path / f"{number}"
         with disk(folder / "disk", _LARGE) as facts, ledger.drill(READ_ONLY) as drill:
@@ -187,8 +187,8 @@ def test_facts_that_turn_read_only(
 def test_a_service_on_a_read_only_disk(
     server: DemoServer, prepared: Path, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
-    """A service that is started on a read-only disk serves the stored data and refuses writes; when the disk can be
-    written, it does its work without a restart."""
+    """A service started on a read-only disk serves the stored data and refuses writes; when the disk is writable, it
+    does its work without a restart."""
     for number in range(tries):
         folder = tmp_path / f"{number}"
         with disk(folder / "disk", _LARGE) as everything, ledger.drill(READ_ONLY) as drill:
@@ -216,7 +216,7 @@ def test_a_service_on_a_read_only_disk(
 
 @pytest.mark.drill
 def test_a_service_on_a_full_disk(server: DemoServer, prepared: Path, tmp_path: Path) -> None:
-    """A service that is started on a full disk responds, and works when there is space."""
+    """A service started on a full disk responds, and works once there is space."""
     with disk(tmp_path / "disk", _LARGE) as everything:
         placed = Placed(server, tmp_path, everything, "everything")
         placed.put(prepared)

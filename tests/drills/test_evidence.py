@@ -1,4 +1,4 @@
-"""Nothing poorer replaces something richer: what was once measured and listed stays, and what was not is made good."""
+"""Poorer evidence never replaces better: stored measurements and listings stay, and missing ones are added later."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _NOTHING = '{"status": "success", "data": {"resultType": "vector", "result": []}
 def test_metrics_are_away_during_a_recalculation(
     server: DemoServer, prepared: Path, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
-    """However often everything is recalculated meanwhile, and also when the metrics have forgotten everything when
-    they are back, each day keeps its measurements and its rows."""
+    """Each day keeps its measurements and rows, however often it is recalculated without metrics, and if the metrics
+    return empty."""
     for number in range(tries):
         deployment = Deployment.copied(prepared, server, tmp_path / f"{number}")
         with ledger.drill("metrics away during a recalculation") as drill:
@@ -46,8 +46,8 @@ def test_metrics_are_away_during_a_recalculation(
 def test_an_optional_listing_fails_once(
     server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
-    """Days that were calculated without knowing whose statements are whose say so; with the next listing they have
-    what an undisturbed tenant has, although the metrics are away by then."""
+    """Days calculated without an optional listing are marked; after the next listing, they equal those of an
+    undisturbed tenant, even without metrics."""
     for number in range(tries):
         deployment = Deployment.within(server, tmp_path / f"{number}")
         with ledger.drill("an optional listing fails once") as drill:

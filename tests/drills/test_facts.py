@@ -1,4 +1,4 @@
-"""A file of facts that is lost is named, the rest is served meanwhile, and the next run has it again."""
+"""A lost file of facts is reported, the rest is served meanwhile, and the next run restores it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_lost_file(
     damage: str,
     tries: int,
 ) -> None:
-    """A file of a random day, of bills and of chargebacks in turn, is lost while the API runs."""
+    """A file of a random day, of chargebacks and bills in turn, is lost while the API runs."""
     seed = random.SystemRandom().randrange(2**32)
     print(f"seed {seed}")
     chance = random.Random(seed)
@@ -68,7 +68,7 @@ def _lose_and_find(
 
 
 def _served_but(service: Service, name: str, lost: date) -> None:
-    """Requests for the lost day fail and name it; every other day is served as before."""
+    """Check that requests for the lost day fail with its date, and that every other day is served as before."""
     days = [date.fromisoformat(day) for day in service.client.get("/tenants/acme/chargebacks/dates").json()["dates"]]
     answers: dict[date, Any] = {
         day: service.client.get(ENDPOINTS[name], params={"start_date": str(day), "end_date": str(day)})
@@ -81,7 +81,7 @@ def _served_but(service: Service, name: str, lost: date) -> None:
 
 
 def _said(installation: Installation, word: str) -> tuple[int, str]:
-    """The exit code of a command, and what it said."""
+    """Return the exit code of a command, and its output."""
     before = installation.log.stat().st_size if installation.log.exists() else 0
     code = installation.start(word).wait(120)
     return code, installation.log.read_bytes()[before:].decode()

@@ -1,5 +1,5 @@
-"""Parts that hang or are away temporarily: a paused database server, the paused parent of a run, a database that does
-not exist yet when the service starts."""
+"""Components that hang or are temporarily unavailable: a paused database server, the paused parent of a run, a database
+that does not exist yet when the service starts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ HANGING = "hanging"
 
 @pytest.fixture
 def postgres() -> Iterator[PostgresServer]:
-    """A PostgreSQL that may be paused and stopped."""
+    """Yield a PostgreSQL server that can be paused and stopped."""
     with own_postgres_server() as running:
         yield running
 
@@ -47,8 +47,8 @@ def postgres() -> Iterator[PostgresServer]:
 def test_a_server_that_hangs_beside_a_healthy_tenant(
     server: DemoServer, postgres: PostgresServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
-    """Although one run at a time is allowed and many requests are about the tenant that hangs, the other one is
-    refreshed and served; readiness reports the problem in time; when the server goes on, so does its tenant."""
+    """With one run at a time and many requests for the hanging tenant, the other one is still refreshed and served;
+    readiness reports the problem in time; when the server continues, its tenant does, too."""
     for number in range(tries):
         healthy = Deployment.within(server, tmp_path / f"{number}")
         with ledger.drill(HANGS) as drill:
@@ -84,7 +84,7 @@ def _the_healthy_one_is_served(api: httpx.Client) -> None:
 
 
 def _beside_one_on(postgres: PostgresServer, healthy: Deployment, number: int) -> Path:
-    """A service with both tenants, that refreshes them all the time but only one at once."""
+    """Write the configuration of a service with both tenants, which refreshes them continuously, one at a time."""
     with psycopg.connect(postgres.address, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE try_{number}")
     folder = healthy.config_file.parent
@@ -103,7 +103,7 @@ def _beside_one_on(postgres: PostgresServer, healthy: Deployment, number: int) -
 
 @contextmanager
 def _pollers(api: httpx.Client, path: str, count: int) -> Iterator[None]:
-    """Run a number of clients that request ``path`` again and again."""
+    """Run ``count`` clients that request ``path`` repeatedly."""
     ended = threading.Event()
 
     def poll() -> None:
@@ -130,8 +130,8 @@ def _seconds(ask: Callable[[], object]) -> float:
 def test_a_paused_parent_loses_the_tenant(
     server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
-    """The child keeps the time limit by itself: its run is recorded as timed out, the tenant is free, and another
-    process takes over while the parent is still paused."""
+    """The child enforces the time limit: its run is recorded as timed out, the lease is released, and another process
+    takes over while the parent is still paused."""
     for number in range(tries):
         deployment = Deployment.within(server, tmp_path / f"{number}")
         with ledger.drill(PAUSED) as drill:
@@ -155,7 +155,7 @@ def test_a_paused_parent_loses_the_tenant(
 
 
 def _limited(deployment: Deployment, seconds: int) -> Path:
-    """A configuration in which a run of the tenant may take so long."""
+    """Write a configuration that limits a run of the tenant to ``seconds``."""
     document = yaml.safe_load(deployment.config_file.read_text())
     document["tenants"]["acme"]["tenant_execution_timeout_seconds"] = seconds
     file = deployment.config_file.with_name("limited.yaml")
@@ -174,7 +174,7 @@ def _has_child(pid: int) -> bool:
 
 
 def _holder(deployment: Deployment) -> int | None:
-    """The process that holds the lease."""
+    """Return the id of the process that holds the lease."""
     with deployment.store.control.read() as connection:
         owner = LeaseOwner.parse(str(connection.execute(select(schema.tenant.c.lease_owner)).scalar()))
     return None if owner is None else owner.pid
@@ -184,7 +184,7 @@ def _holder(deployment: Deployment) -> int | None:
 def test_a_database_that_is_away_at_start(
     server: DemoServer, postgres: PostgresServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
-    """The service starts and says what is missing; when the server is there it prepares the tenant and runs it."""
+    """The service starts and reports what is missing; once the server is up, it prepares and runs the tenant."""
     for number in range(tries):
         with psycopg.connect(postgres.address, autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE away_{number}")

@@ -1,4 +1,4 @@
-"""SIGKILL in the middle of a backfill loses nothing: the next run ends with the very bytes of an undisturbed one."""
+"""SIGKILL in the middle of a backfill loses nothing: the next run ends with exactly the bytes of an undisturbed one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.processes import command, eventually
 def test_killed_and_started_again(
     server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
-    """Each try is a backfill of its own, killed at a moment of its own, and ended by one more run."""
+    """Each try is a separate backfill that is killed at a random moment and completed by one more run."""
     seed = random.SystemRandom().randrange(2**32)
     print(f"seed {seed}")
     chance = random.Random(seed)
@@ -32,7 +32,7 @@ def test_killed_and_started_again(
             time.sleep(chance.uniform(0, lasts))
             process.kill()
             process.wait()
-            # The dead process's child lives on for a moment, and holds the lease for as long.
+            # The child of the killed process lives on for a moment and still holds the lease.
             eventually(lambda: command(deployment.config_file, "run").wait() == 0)  # noqa: B023 - called at once
             drill.compare(undisturbed, deployment.store)
         deployment.store.close()
@@ -42,7 +42,7 @@ def test_killed_and_started_again(
 def test_killed_over_postgresql_and_a_bucket(
     server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
-    """Each time every file that is named is there and what was written, and the end is that of a tenant on a disk."""
+    """After each try, every listed file exists and is unchanged, and the result equals that of a tenant on a disk."""
     seed = random.SystemRandom().randrange(2**32)
     print(f"seed {seed}")
     chance, lasts = random.Random(seed), 0.0

@@ -1,4 +1,4 @@
-"""How long a run takes whose facts are in object storage far away, compared with a disk."""
+"""The duration of a run whose facts are in a distant object store, compared with a disk."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from tests.support.processes import command
 
 DAYS: Final = 15
 DELAY: Final = 0.03
-#: How many times as long the run may take.
+#: How many times as long as on a disk the run may take.
 BAR: Final = 3.0
 
 
 @pytest.fixture(scope="module")
 def organisation() -> Organisation:
-    """A small organisation of fifteen days that have a bill."""
+    """Return a small organisation of fifteen days with a bill."""
     return Organisation.generate(DemoSpec(today=TODAY, size="small", days=DAYS + CUTOFF_DAYS))
 
 

@@ -1,4 +1,4 @@
-"""Whatever the metrics source responds, the bill is gathered and nothing is split without the measurements; when the
+"""For any response of the metrics source, the bill is gathered and nothing is split without the measurements; when the
 source has recovered, the next run ends with the result of an undisturbed tenant."""
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from tests.support.runs import recorded_runs, run_to_its_end
 METRICS = "/prometheus"
 PASSWORD = "metrics-password-of-the-drill"
 
-#: A source that repeats what it was sent; a log must not.
+#: A source that repeats what it was sent, which must not be logged.
 ECHO = '{"status": "error", "errorType": "auth", "error": "who is SECRET?"}'.replace("SECRET", PASSWORD)
 
 
-#: A source with a part that is away: only its warning says that something is missing.
+#: A source that is partly unavailable: only its warning shows that something is missing.
 PARTIAL = '{"status": "success", "data": {"resultType": "vector", "result": []}, "warnings": ["a store is away"]}'
 
 
 @dataclass(frozen=True)
 class Case:
-    """One fault, and what the pending days say of it; nothing where the run survives it by itself."""
+    """One fault, and the error of the pending days; empty if the run survives it without help."""
 
     name: str
     fault: Fault
@@ -67,7 +67,7 @@ CASES = (
 
 @pytest.fixture
 def server(organisation: Organisation) -> Iterator[DemoServer]:
-    """Serve the organisation's metrics behind a password."""
+    """Yield a server of the organisation with a password for the metrics."""
     with DemoServer(organisation, options=ServerOptions(prometheus_basic=("drill", PASSWORD))) as running:
         yield running
 
@@ -86,8 +86,8 @@ def _deployment(server: DemoServer, folder: Path) -> Deployment:
 def test_broken_metrics(
     case: Case, server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
-    """Days wait for the metrics with the reason on record; the next run has everything; and with the fault again, what
-    is calculated stays as it is."""
+    """Days wait for the metrics, with the reason recorded; the next run completes them; and if the fault returns,
+    calculated days stay as they are."""
     for number in range(tries):
         deployment = _deployment(server, tmp_path / f"{number}")
         with ledger.drill(case.name) as drill:
@@ -138,8 +138,8 @@ def _every_topic_has_its_share(deployment: Deployment) -> None:
 def test_days_that_went_without_metrics_come_back(
     server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger
 ) -> None:
-    """After three failing runs the days are calculated without metrics, and marked; once the metrics are available they
-    are calculated again automatically."""
+    """After three failed runs the days are calculated without metrics and marked; once the metrics are available, they
+    are recalculated automatically."""
     deployment = _deployment(server, tmp_path / "patient")
     with ledger.drill("metrics answer 403") as drill:
         server.faults.add(METRICS, Fault(status=403, times=None))

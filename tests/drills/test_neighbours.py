@@ -1,5 +1,5 @@
-"""A tenant whose storage or provider is broken affects no other: the others of the same process are calculated, served
-and monitored as usual, and the service names the problem and the tenant."""
+"""A tenant with broken storage or a broken provider affects no other: the other tenants of the process are calculated,
+served and monitored as usual, and the service reports the problem and the tenant."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Case:
     """One way to break a tenant, given its configuration and the folder of the deployment.
 
     Attributes:
-        status: what readiness says of the service.
-        tables_ready: what it says of the broken tenant's control database.
-        answer: the status of a list of the broken tenant.
-        error: what its run says, if it has one.
+        status: the readiness status of the service.
+        tables_ready: whether readiness reports a usable control database of the broken tenant.
+        answer: the HTTP status of a list of the broken tenant.
+        error: the error of its run, if it has one.
     """
 
     name: str
@@ -75,7 +75,7 @@ def _wrong_credentials(tenant: dict[str, Any], folder: Path) -> None:
 CASES = (
     Case("a rubbish database", _rubbish_database, "error", tables_ready=False, answer=503),
     Case("wrong credentials", _wrong_credentials, "ready", tables_ready=True, answer=200, error="HTTP 401"),
-    # A run writes nothing next to unreadable tables; the catalogue says that the tenant has none.
+    # A run writes nothing next to unreadable tables; the catalogue has no files of the tenant.
     Case("rubbish facts", _rubbish_facts, "ready", tables_ready=True, answer=200, error="the log of billing cannot be"),
     Case("no folder for the database", _no_folder_for_the_database, "error", tables_ready=False, answer=503),
 )
@@ -102,7 +102,7 @@ def test_a_broken_neighbour(
 def test_broken_while_it_is_served(
     server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger
 ) -> None:
-    """A tenant's storage that is lost under the running service takes nothing else with it."""
+    """Storage of a tenant that is lost while the service runs does not affect the other tenant."""
     healthy = Deployment.within(server, tmp_path / "both")
     folder = healthy.config_file.parent
     with ledger.drill(FAULT) as drill:
@@ -120,7 +120,7 @@ def test_broken_while_it_is_served(
 
 
 def _beside_a_broken_one(healthy: Deployment, case: Case | None) -> Path:
-    """The configuration of a service with both tenants."""
+    """Write the configuration of a service with both tenants."""
     folder = healthy.config_file.parent
     document = yaml.safe_load(healthy.config_file.read_text())
     neighbour = yaml.safe_load(healthy.config_file.read_text())["tenants"]["acme"]
@@ -128,7 +128,7 @@ def _beside_a_broken_one(healthy: Deployment, case: Case | None) -> Path:
     neighbour["storage"] = {"connection_string": f"sqlite:///{folder / 'broken.db'}"}
     if case is not None:
         case.break_it(neighbour, folder)
-    # It comes first in every order that there is.
+    # The broken tenant comes first in any order.
     document["tenants"] = {BROKEN: neighbour, **document["tenants"]}
     document["api"]["port"] = free_port()
     file = folder / "both.yaml"
@@ -167,7 +167,7 @@ def _the_truth_is_told(api: httpx.Client, case: Case) -> None:
 
 
 def _told_of(api: httpx.Client, tenant: str) -> dict[str, Any]:
-    """Return what readiness says of one tenant."""
+    """Return the readiness of one tenant."""
     (found,) = [each for each in readiness(api)["tenants"] if each["tenant_name"] == tenant]
     assert isinstance(found, dict)
     return found

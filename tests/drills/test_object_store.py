@@ -1,4 +1,4 @@
-"""An object store that dies, and whose responses get lost: in the end, the result is that of an undisturbed run."""
+"""An object store that is killed, or loses responses: the result is that of an undisturbed run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.processes import command, eventually
 KILLED = "object store killed for {} s while a run writes"
 LOST = "object store loses every fifth answer to a write"
 WRONG = "object store answers every fifth write with 500 or 503"
-#: The default of the setting; the tests' servers are given up sooner.
+#: The default of the setting; other tests use a shorter time.
 PATIENCE = 90
 
 
@@ -29,7 +29,7 @@ PATIENCE = 90
 def test_a_store_that_is_killed(
     deployment: Deployment, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, seconds: int, tries: int
 ) -> None:
-    """The run waits until it is there again, and notices nothing else."""
+    """The run waits until the store is available again, and otherwise runs as usual."""
     for number in range(tries):
         with (
             own_object_server(tmp_path / f"store-{number}") as (server, own),
@@ -54,7 +54,7 @@ def test_a_store_that_is_killed(
 def test_a_run_whose_answers_get_lost(
     deployment: Deployment, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, case: Fault, tries: int
 ) -> None:
-    """In the end, the rows and the export are those of a tenant on a disk."""
+    """In the end, the rows and the export equal those of a tenant on a disk."""
     for _ in range(tries):
         with (
             network(replace(object_server(), retry_seconds=PATIENCE), fault=case) as seen,

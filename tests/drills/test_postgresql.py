@@ -1,4 +1,4 @@
-"""A PostgreSQL that stops, or cuts connections, in the middle of a run: nothing is lost, and no process is
+"""A PostgreSQL server that stops, or cuts connections, in the middle of a run: nothing is lost, and no process is
 restarted."""
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _CUT_ALL = (
 
 @pytest.fixture
 def server(organisation: Organisation) -> Iterator[DemoServer]:
-    """The organisation behind a provider that takes its time, so that runs can be met in the middle."""
+    """Yield the organisation behind a slow provider, so that runs can be disturbed in the middle."""
     with DemoServer(organisation, options=ServerOptions(latency=SLOW)) as running:
         yield running
 
 
 @pytest.fixture
 def postgres() -> Iterator[PostgresServer]:
-    """A PostgreSQL that may be stopped and started."""
+    """Yield a PostgreSQL server that can be stopped and started."""
     with own_postgres_server() as running:
         yield running
 
@@ -69,7 +69,7 @@ def test_a_server_that_stops_and_comes_back(
     mode: str,
     tries: int,
 ) -> None:
-    """While it is away the API says so in time; when it is back the same process responds, and completes the work."""
+    """While the server is down, the API reports it in time; then the same process responds and completes the work."""
     for number in range(tries):
         database = f"try_{number}"
         with psycopg.connect(postgres.address, autocommit=True) as connection:
@@ -85,7 +85,7 @@ def test_a_server_that_stops_and_comes_back(
 
 
 def _assert_away(service: Service) -> None:
-    """Every request, to read or to write, gets a 503 with the reason, not an unexpected error."""
+    """Check that every request, to read or to write, gets a 503 with the reason, and no unexpected error."""
     asked = [
         service.client.get("/tenants/acme/status"),
         service.client.get("/tenants/acme/chargebacks"),
@@ -112,7 +112,7 @@ def _complete(service: Service, installation: Installation, drill: Drill, undist
 def test_connections_that_are_cut(
     server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
-    """Runs whose connections are cut again and again may fail; one more, in peace, leaves nothing lost or doubled."""
+    """Runs whose connections are cut repeatedly may fail; one more undisturbed run leaves no row lost or doubled."""
     seed = random.SystemRandom().randrange(2**32)
     print(f"seed {seed}")
     chance = random.Random(seed)
@@ -133,7 +133,7 @@ def test_connections_that_are_cut(
 
 @contextmanager
 def _cutting(database: str, chance: random.Random) -> Iterator[None]:
-    """Cut every connection of a database, a few times a second, for the length of the ``with``."""
+    """Cut every connection of a database, a few times a second, during the ``with`` block."""
     ended = threading.Event()
 
     def cut() -> None:

@@ -1,4 +1,4 @@
-"""Several processes on one tenant: one run at a time, and a process that lost the lease writes nothing."""
+"""Several processes on one tenant: one run at a time, and a process that has lost the lease writes nothing."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ SLOW = 0.15
 
 @pytest.fixture
 def server(organisation: Organisation) -> Iterator[DemoServer]:
-    """The organisation behind a provider that takes its time, so that runs can be met in the middle."""
+    """Yield the organisation behind a slow provider, so that runs can be disturbed in the middle."""
     with DemoServer(organisation, options=ServerOptions(latency=SLOW)) as running:
         yield running
 
 
 def everything_stored(deployment: Deployment) -> list[object]:
-    """Return what a late writer could change: the version of every table, and every row of control."""
+    """Return what a late writer could change: the version of every table, and every row of the control database."""
     versions = [deployment.store.facts.snapshot(name).version for name in SCHEMAS]
     with deployment.store.control.read() as connection:
         rows = [connection.execute(select(table)).all() for table in schema.metadata.sorted_tables]
@@ -53,7 +53,7 @@ def everything_stored(deployment: Deployment) -> list[object]:
 def test_a_paused_owner_that_wakes_up_writes_nothing(
     server: DemoServer, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
-    """A run that was stopped in its tracks, and replaced, finds that it has lost the lease and ends."""
+    """A run that was paused and replaced finds that it has lost the lease, and ends."""
     for number in range(tries):
         deployment = Deployment.within(server, tmp_path / f"{number}")
         with ledger.drill("SIGSTOP of a run until another has taken over") as drill:
@@ -70,7 +70,7 @@ def _pause_and_replace(deployment: Deployment) -> None:
     assert owner is not None
     try:
         with deployment.store.control.write() as connection:
-            # A process that is stopped while it writes keeps SQLite's lock: they are stopped while no other writes.
+            # A process stopped during a write keeps SQLite's lock, so they are stopped while this test holds it.
             for process in (paused.pid, owner.pid):
                 os.kill(process, signal.SIGSTOP)
             connection.execute(update(schema.tenant).values(lease_expires_at=utc_now() - timedelta(seconds=1)))
@@ -89,7 +89,7 @@ def _pause_and_replace(deployment: Deployment) -> None:
 
 @pytest.mark.drill
 def test_a_second_run_is_refused_while_one_is_in_progress(deployment: Deployment) -> None:
-    """A second `chargeback run` says so and changes nothing."""
+    """A second `chargeback run` fails and changes nothing."""
     first = command(deployment.config_file, "run")
 
     def is_running() -> bool:
@@ -104,7 +104,7 @@ def test_a_second_run_is_refused_while_one_is_in_progress(deployment: Deployment
 
 
 def _calculated_exactly_once(drill: Drill, folder: Path, *, tenants: int, days: int) -> None:
-    """Two workers and two APIs share tenants on PostgreSQL: every day of each is calculated once, to the rows of a
+    """Check that two workers and two APIs on PostgreSQL calculate every day of each tenant once, with the rows of a
     tenant that was calculated alone."""
     organisation = Organisation.generate(DemoSpec(today=TODAY, size="small", days=days))
     with ExitStack() as stack:
@@ -154,7 +154,7 @@ def _free_ports(count: int) -> list[int]:
 
 @tries(0, 3)
 def test_two_workers_and_two_apis_on_one_postgresql(tmp_path: Path, ledger: Ledger, tries: int) -> None:
-    """Everything is calculated exactly once, whichever worker comes first."""
+    """Every day is calculated exactly once, whichever worker is first."""
     for number in range(tries):
         with ledger.drill("two workers and two APIs at once, each day calculated once") as drill:
             _calculated_exactly_once(drill, tmp_path / f"{number}", tenants=3, days=10)
@@ -163,7 +163,7 @@ def test_two_workers_and_two_apis_on_one_postgresql(tmp_path: Path, ledger: Ledg
 @pytest.mark.drill
 @pytest.mark.timeout(900)
 def test_ten_tenants_thirty_days(tmp_path: Path, ledger: Ledger) -> None:
-    """The same with ten tenants and thirty days."""
+    """The same holds with ten tenants and thirty days."""
     with ledger.drill("two workers and two APIs at once, each day calculated once") as drill:
         _calculated_exactly_once(drill, tmp_path / "large", tenants=10, days=30)
 
@@ -171,7 +171,7 @@ def test_ten_tenants_thirty_days(tmp_path: Path, ledger: Ledger) -> None:
 @pytest.mark.drill
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_a_trigger_is_refused_by_every_replica_while_one_runs(server: DemoServer, tmp_path: Path, kind: str) -> None:
-    """With two services on one tenant, either can be triggered; there is one run at a time, and both show it."""
+    """Of two services on one tenant, either can be triggered; there is one run at a time, and both show it."""
     with scratch_database(kind, tmp_path) as database, ExitStack() as stack:
         replicas = [
             stack.enter_context(

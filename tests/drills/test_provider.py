@@ -1,5 +1,5 @@
-"""Whatever the provider responds, a run ends by itself, reports the truth about it, and writes nothing wrong; when the
-provider has recovered, the next run has everything."""
+"""For any response of the provider, a run ends by itself, reports the problem correctly, and writes nothing wrong; when
+the provider has recovered, the next run is complete."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from tests.support.runs import recorded_runs, run_to_its_end
 COSTS = "/billing/v1/costs"
 ACCOUNTS = "/iam/v2/service-accounts"
 
-#: A provider that repeats what it was sent; a log must not.
+#: A provider that repeats what it was sent, which must not be logged.
 ECHO = '{"errors": [{"title": "Unauthorized", "detail": "who is SECRET?"}]}'
 
 
 @dataclass(frozen=True)
 class Case:
-    """One fault: where it is laid, how the run under it ends, and what the record says of it.
+    """One fault: its path, the outcome of a run under it, and the recorded error.
 
     Attributes:
         name: the fault's name in the ledger.
-        says: part of an error of the run; none where the run survives the fault by itself.
-        largest_page: the provider's pages are no larger.
+        says: part of an error of the run; empty if the run survives the fault.
+        largest_page: the largest page size of the provider.
         time_limit: seconds that a run may take; 0 is no limit.
     """
 
@@ -71,7 +71,7 @@ CASES = (
     Case("provider answers HTML", COSTS, Fault("html", status=200, times=None), FAILED, "(text/html"),
     Case("provider answers HTML", ACCOUNTS, Fault("html", times=None), FAILED, "HTTP 502"),
     Case("provider pages for ever", ACCOUNTS, Fault("endless_paging", times=None), FAILED, "repeats pages"),
-    # The pages of seven days repeats pages; those of each day alone are one page each.
+    # The response for seven days repeats pages; that for a single day is one page.
     Case("provider repeats pages", COSTS, Fault("duplicated_page", times=None), COMPLETED, largest_page=100),
     Case("provider repeats pages", COSTS, Fault("duplicated_page", times=None), PARTLY, "repeat", largest_page=20),
     Case("provider drips slowly", ACCOUNTS, Fault("slow_drip", times=None, delay=0.1), COMPLETED),
@@ -83,8 +83,8 @@ CASES = (
 def test_a_broken_provider(
     case: Case, organisation: Organisation, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger, tries: int
 ) -> None:
-    """The run under the fault ends as the table says; the one after it has everything; and with the fault again, what
-    is calculated stays as it is."""
+    """The run under the fault ends as the table says; the next one is complete; and if the fault returns, calculated
+    days stay as they are."""
     for number in range(tries):
         with DemoServer(organisation, options=ServerOptions(largest_page=case.largest_page)) as server:
             deployment = Deployment.within(server, tmp_path / f"{number}")
@@ -112,7 +112,7 @@ def _lay(case: Case, server: DemoServer) -> None:
 
 
 def _run_under(case: Case, deployment: Deployment) -> None:
-    """The first run of all, as a process of its own."""
+    """Execute the first run, in a separate process."""
     server = deployment.server
     _lay(case, server)
     ended = run_to_its_end(deployment.config_file)
@@ -127,12 +127,12 @@ def _run_under(case: Case, deployment: Deployment) -> None:
     elif case.ends is RunOutcome.TIMED_OUT:
         assert run.errors == (f"Execution timed out after {case.time_limit}s",)
     else:
-        # The error names the path, the reason and the key.
+        # The error has the path, the reason and the key.
         assert [error for error in run.errors if case.path in error and case.says in error and "ccloud_api" in error]
 
 
 def _run_again_under(case: Case, deployment: Deployment) -> None:
-    """Another run, with everything calculated already; only a process of its own is held to a time limit."""
+    """Execute another run when everything is calculated; a time limit needs a separate process."""
     _lay(case, deployment.server)
     if case.time_limit:
         assert run_to_its_end(deployment.config_file).code == 1
@@ -142,7 +142,7 @@ def _run_again_under(case: Case, deployment: Deployment) -> None:
 
 
 def _nothing_wrong_is_stored(deployment: Deployment, undisturbed: StoredResult) -> None:
-    """Check that the calculated days sum to their bills, and equal the final ones."""
+    """Check that the calculated days sum to their bills and equal the final ones."""
     assert not [check for check in verify(deployment.store) if check.is_wrong]
     rows = undisturbed.rows.to_pylist()
     for state in deployment.states():

@@ -1,4 +1,4 @@
-"""Odd texts from the provider and from the metrics cost no day and no run, on either database."""
+"""Invalid texts from the provider and the metrics fail no day and no run, on either database."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from tests.support.runs import recorded_runs, run_to_its_end
 
 WINDOW = [TODAY - timedelta(days=offset) for offset in range(DAYS, 5, -1)]
 
-#: Half an emoji, NUL, control characters, ids longer than any column, and names longer than any page.
+#: Half an emoji, NUL, control characters, and ids and names that are too long.
 ODD = ("\ud83d", "nul\0nul", "bell\x07\x1b[31m\x1f", "x" * 600, "x" * 599 + "y", "e\u0301 \u202e \ufffe")
 
 
 @contextmanager
 def tenant_on(kind: str, server: DemoServer, folder: Path) -> Iterator[Deployment]:
-    """A tenant whose control database is of that kind."""
+    """Yield a tenant with a control database of this kind."""
     folder.mkdir()
     with scratch_database(kind, folder) as connection_string:
         deployment = Deployment(server, folder)
@@ -50,7 +50,7 @@ def tenant_on(kind: str, server: DemoServer, folder: Path) -> Iterator[Deploymen
 
 
 def odd_costs() -> str:
-    """A bill on which every text is odd: a dollar per text and day."""
+    """Return a bill on which every text is invalid: a dollar per text and day."""
     rows = [
         {
             "start_date": f"{day}",
@@ -71,13 +71,13 @@ def odd_costs() -> str:
 
 
 def odd_accounts() -> str:
-    """Service accounts with odd ids and names."""
+    """Return service accounts with invalid ids and names."""
     accounts = [{"id": f"sa-{text}", "display_name": text, "description": text} for text in ODD]
     return json.dumps({"data": accounts, "metadata": {}})
 
 
 def odd_principals(cluster: str) -> str:
-    """Metrics that know odd principals on a cluster."""
+    """Return metrics with invalid principals on a cluster."""
     series = [
         {"metric": {"kafka_id": cluster, "principal_id": text, "topic": text}, "value": [1, f"{number + 1}"]}
         for number, text in enumerate(ODD)
@@ -90,7 +90,7 @@ def odd_principals(cluster: str) -> str:
 def test_odd_texts(
     kind: str, organisation: Organisation, tmp_path: Path, undisturbed: StoredResult, ledger: Ledger
 ) -> None:
-    """Every day is gathered and calculated, to the last digit; with sensible texts again, nothing odd is left of it."""
+    """Every day is gathered and calculated exactly; after valid texts return, no invalid one is left."""
     with (
         DemoServer(organisation) as server,
         tenant_on(kind, server, tmp_path / kind) as deployment,
@@ -111,7 +111,7 @@ def test_odd_texts(
         assert len(billed) == len(ODD)
         assert max(map(len, billed)) == 255
         server.faults.clear()
-        # The evidence of a day is kept: identities that were listed under an odd name took part in it.
+        # The evidence of a day is kept: identities listed under an invalid name are part of it.
         assert deployment.run(RunRequest(recalculate=True)).outcome is RunOutcome.COMPLETED
         drill.compare(undisturbed, deployment.store)
 

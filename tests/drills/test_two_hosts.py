@@ -1,6 +1,6 @@
 """The API on one host, the worker on another, PostgreSQL and S3 on a third: whatever happens to the worker or the
-network, in the end every response equals that of a twin, which has its data on its own disk and was calculated without
-faults."""
+network, in the end every response equals that of a twin tenant, which has its data on a local disk and was calculated
+without faults."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ DAYS: Final = 30
 DUE: Final = DAYS - CUTOFF_DAYS
 PORT: Final = 8080
 PASSWORD: Final = "password-of-the-tests"
-#: So that a run can be met in the middle.
+#: Slow enough that a run can be disturbed in the middle.
 LATENCY: Final = "0.1"
 CUT_SECONDS: Final = 4
 
@@ -48,9 +48,9 @@ KILLED: Final = "two hosts: the worker killed by SIGKILL, started again"
 LOST: Final = "two hosts: the worker's host loses its power, another takes over"
 CUT: Final = "two hosts: the network to PostgreSQL and S3 cut for seconds"
 
-#: What differs between two tenants with the same data: instants to the microsecond, which say when something was done
-#: (in the text of a statement: to the minute), the numbers of runs, and digests of the versions of the tables and of
-#: what has an instant.
+#: What differs between two tenants with the same data: instants to the microsecond (in a statement: to the minute),
+#: which are those of processing, numbers of runs, and digests of table versions and of contents that include an
+#: instant.
 _BY_NATURE: Final = re.compile(
     rb'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z|\d\d:\d\d UTC|"run_id":"\d+"|"revision":"[0-9a-f]{32}"|"[0-9a-f]{64}"'
 )
@@ -65,8 +65,8 @@ OF_RUNS: Final = frozenset(
         f"GET {TENANT}/pipeline/log",
     }
 )
-#: Only mode `both` starts runs, no emitter publishes rows as metrics, there are no simulations, shadows, budgets,
-#: receivers or contracts, and there is one note.
+#: Requests that fail: only mode `both` starts runs, no emitter publishes metrics, there are no simulations, shadows,
+#: budgets, receivers or contracts, and there is only one note.
 REFUSED: Final = frozenset(
     {
         "POST /api/v1/tenants/acme/pipeline/run",
@@ -104,7 +104,7 @@ with database.write() as connection:
 
 @dataclass(frozen=True)
 class Machine:
-    """A host with a configuration of its own."""
+    """A host with its own configuration."""
 
     host: NamespaceHost
     folder: Path
@@ -116,7 +116,7 @@ class Machine:
 
     @contextmanager
     def serving(self) -> Iterator[Client]:
-        """Serve the API for the length of the ``with``; yield a client of it."""
+        """Serve the API during the ``with`` block; yield a client for it."""
         process = self.start("serve", "--mode", "api")
         with Client(base_url=f"http://127.0.0.1:{self.host.seen(PORT)}", timeout=120) as client:
             eventually(lambda: _is_healthy(client))
@@ -132,7 +132,7 @@ def _is_healthy(client: httpx.Client) -> bool:
 
 
 class Site:
-    """The network, with the hosts that all tries share: one has the stores, another one the provider."""
+    """The network with the hosts that all tries share: one for the stores, one for the provider."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self._network = stack.enter_context(network())
@@ -151,7 +151,7 @@ class Site:
         self._info = ServerInfo.from_json((folder / "provider").read_text())
 
     def storage(self, name: str) -> dict[str, Any]:
-        """A new database, and a new place in the bucket."""
+        """Create a database; return the settings of new storage."""
         there = f"{self.store.address}:{self._postgres.port}"
         here = f"127.0.0.1:{self.store.seen(self._postgres.port)}"
         with psycopg.connect(self._postgres.address.replace(there, here), autocommit=True) as connection:
@@ -163,7 +163,7 @@ class Site:
         }
 
     def machine(self, name: str, storage: Mapping[str, Any] | None = None) -> Machine:
-        """A new host, whose configuration and folder are its own; without ``storage`` its data is there, too."""
+        """Return a new host with its own configuration and folder; without ``storage``, its data is there, too."""
         host, folder = self._network.host(name), self._folder / name
         folder.mkdir()
         written = yaml.safe_load(demo_configuration(self._info, folder))
@@ -178,14 +178,14 @@ class Site:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """The network with stores and provider."""
+    """Yield the network with stores and provider."""
     with ExitStack() as stack:
         yield Site(tmp_path_factory.mktemp("site"), stack)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A response, without the times of its events and without the numbers of runs and of the versions of the tables."""
+    """A response without the times of events, the numbers of runs and the versions of tables."""
 
     status: int
     kind: str | None
@@ -193,8 +193,8 @@ class Answer:
 
     @classmethod
     def of(cls, response: httpx.Response) -> Answer:
-        """Keep what must be equal of a response; of files in other files, and of PDF files, which are compressed, the
-        text."""
+        """Return the parts of a response that must be equal; archives become their files, and compressed PDF files
+        their text."""
         kind = response.headers.get("content-type")
         read = {"application/pdf": _text_of, "application/zip": _texts_of}.get(kind, bytes)
         return cls(response.status_code, kind, _BY_NATURE.sub(b"", read(response.content)))
@@ -216,7 +216,7 @@ def _texts_of(archive: bytes) -> bytes:
 
 @pytest.fixture(scope="module")
 def twin(site: Site) -> Iterator[dict[str, Answer]]:
-    """Return the responses of a tenant whose SQLite and facts are on the disk of its host."""
+    """Yield the responses of a tenant whose SQLite database and facts are on the disk of its host."""
     machine = site.machine("twin")
     assert machine.start("run").wait(600) == 0
     with machine.serving() as client:
@@ -224,7 +224,7 @@ def twin(site: Site) -> Iterator[dict[str, Answer]]:
 
 
 def asked(client: Client) -> dict[str, Answer]:
-    """Send every documented example, including changes; then make more changes, and send every GET."""
+    """Send every documented example, including changes; then make more changes, and send every GET request."""
     asker = Asker(client, "acme", TODAY)
     found = {f"{each.method} {each.path}": asker.ask(each) for each in EXAMPLES}
     everything = Everything(client, "acme")
@@ -254,13 +254,13 @@ def calculated(client: httpx.Client) -> int:
 
 
 def runs(client: httpx.Client) -> list[dict[str, Any]]:
-    """The runs of the tenant as the API shows them, the newest first."""
+    """Return the runs of the tenant from the API, the newest first."""
     found: list[dict[str, Any]] = client.get("/api/v1/tenants/acme/runs").raise_for_status().json()["items"]
     return found
 
 
 def is_complete(client: httpx.Client) -> bool:
-    """Return whether the last run was a success."""
+    """Return whether the last run completed."""
     return [each["status"] for each in runs(client)[:1]] == ["completed"]
 
 
@@ -280,7 +280,7 @@ def _kill(site: Site, worker: Machine, client: httpx.Client) -> Machine:
 
 
 def _cut(site: Site, worker: Machine, client: httpx.Client) -> Machine:
-    """Cut the network between the stores and all others for seconds; the same process goes on."""
+    """Cut the network between the stores and all other hosts for seconds; the same process continues."""
     process = _interrupted(worker, client)
     site.store.unplug()
     time.sleep(CUT_SECONDS)
@@ -291,7 +291,7 @@ def _cut(site: Site, worker: Machine, client: httpx.Client) -> Machine:
 
 
 def _lose(site: Site, worker: Machine, client: httpx.Client) -> Machine:
-    """Let the worker's host lose its power in the middle of a transaction; another host takes over."""
+    """Power off the worker's host in the middle of a transaction; another host takes over."""
     storage = yaml.safe_load((worker.folder / "chargeback.yaml").read_text())["tenants"]["acme"]["storage"]
     begin, said = worker.folder / "begin", worker.folder / "said"
     words = [sys.executable, "-c", _HOLDS_A_TRANSACTION, storage["connection_string"], str(begin)]
@@ -307,7 +307,7 @@ def _lose(site: Site, worker: Machine, client: httpx.Client) -> Machine:
     return other
 
 
-#: What happens to the worker, and what becomes of its runs, the newest first.
+#: The action on the worker, and the outcomes of its runs, the newest first.
 FAULTS: Final[dict[str, tuple[Callable[[Site, Machine, httpx.Client], Machine], list[str]]]] = {
     KILLED: (_kill, ["completed", "interrupted"]),
     LOST: (_lose, ["completed", "interrupted"]),
@@ -319,7 +319,7 @@ FAULTS: Final[dict[str, tuple[Callable[[Site, Machine, httpx.Client], Machine], 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_two_hosts(site: Site, twin: dict[str, Answer], ledger: Ledger, fault: str, tries: int) -> None:
     """A worker that is disturbed in the middle of a backfill, or its successor, continues, and the API on another host
-    gives the responses of the twin, byte for byte. What one host changes, the other one sees."""
+    returns the responses of the twin, byte for byte. Each host sees the changes of the other."""
     for number in range(tries):
         name = f"{list(FAULTS).index(fault)}{number}"
         storage, (disturb, outcomes) = site.storage(f"try_{name}"), FAULTS[fault]
@@ -344,7 +344,7 @@ def _compare(drill: Drill, twin: Mapping[str, Answer], found: Mapping[str, Answe
 
 
 def _share_changes(worker: Machine, client: Client) -> None:
-    """A tag that is changed over the API is in the file that the worker's host writes then."""
+    """Check that a tag changed by the API is in the file that the worker's host exports afterwards."""
     resource = client.answer("/api/v1/tenants/acme/chargebacks", page_size=1)["items"][0]["resource_id"]
     changed = client.put(client.tag_path("acme", "resource", resource, "team"), json={"tag_value": "changed-by-put"})
     assert changed.status_code == 200

@@ -23,14 +23,14 @@ from chargeback.model.usage import USAGE
 
 POLICIES = {"THING": {"portions": [{"share": "1", "try": ["usage(requests)", "even(period)", "unallocated"]}]}}
 CATALOGUE = PolicyCatalogue(parse_policies(POLICIES, "policies"), aliases={})
-#: The days of the tests, and the one with a fault.
+#: The days of the tests, and the day with a fault.
 DAY = date(2026, 1, 2)
 DAYS = DayRange(DAY, DAY + timedelta(days=3))
 SECOND = DAY + ONE_DAY
 
 
 def line(of: date, **more: Any) -> BillingLine:
-    """One dollar for a made-up resource."""
+    """Return a line of one dollar for a made-up resource."""
     known: dict[str, Any] = {
         "day": of,
         "timestamp": start_of_day(of),
@@ -45,25 +45,25 @@ def line(of: date, **more: Any) -> BillingLine:
 
 
 def row(day: date, **more: Any) -> dict[str, Any]:
-    """Ten requests of one team."""
+    """Return ten requests of one team."""
     known = {"date": day, "measure": "requests", "resource_id": "thing-1", "subject": "web", "value": Decimal(10)}
     return known | more
 
 
 def measured(*rows: dict[str, Any]) -> MeasuredUsage:
-    """These rows as usage."""
+    """Return these rows as usage."""
     return MeasuredUsage(pa.Table.from_pylist(list(rows), schema=USAGE))
 
 
 def listing(*, complete: Any = frozenset({"thing", "team"}), more: dict[str, Any] | None = None, **parts: Any) -> Any:
-    """One resource and one identity."""
+    """Return one resource and one identity."""
     known: dict[str, Any] = {"resources": [Resource("thing-1", "thing")], "identities": [Identity("web", "team")]}
     return ListedInventory(Inventory(**(known | parts)), complete, **(more or {}))
 
 
 @dataclass
 class TinyGatherer:
-    """A gatherer whose methods return what its functions return."""
+    """A gatherer whose methods call its replaceable functions."""
 
     on_billing: Callable[[DayRange], Any] = lambda days: (GatheredDay(day, [line(day)]) for day in days)
     on_inventory: Callable[[], Any] = listing
@@ -121,12 +121,12 @@ class Tiny:
 
 
 def context_for(folder: Path, today: date) -> TenantContext:
-    """A tenant named it."""
+    """Return a tenant named ``it``."""
     return TenantContext("it", "it", "USD", today, Event(), str(folder), is_awaited=True)
 
 
 def bill(gatherer: Gatherer) -> dict[date, GatheredDay]:
-    """The last that was said of every day."""
+    """Return the last result of every day."""
     return {gathered.day: gathered for gathered in gatherer.billing(DAYS)}
 
 

@@ -1,4 +1,4 @@
-"""Ecosystems are found among what is installed and what lies in a folder."""
+"""Ecosystems are discovered among installed packages and in a folder."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ PLUGIN = textwrap.dedent(
 
 
 def test_confluent_cloud_is_installed() -> None:
-    """The entry point of the package itself is found."""
+    """The entry point of the package itself is discovered."""
     assert load_ecosystems().get("confluent_cloud").name == "confluent_cloud"
 
 
 def test_a_file_in_a_folder(tmp_path: Path) -> None:
-    """A module dropped on the server is an ecosystem."""
+    """A module in the plugins folder is an ecosystem."""
     (tmp_path / "tiny.py").write_text(PLUGIN)
     found = load_ecosystems(str(tmp_path)).get("tiny")
     assert found.settings_model.model_validate({}).model_dump()["colour"] == "blue"
 
 
 def test_a_package_in_a_folder(tmp_path: Path) -> None:
-    """A package may have parts that import each other."""
+    """A package may have modules that import each other."""
     package = tmp_path / "tiny_package"
     package.mkdir()
     (package / "parts.py").write_text(PLUGIN)
@@ -60,7 +60,7 @@ def test_a_package_in_a_folder(tmp_path: Path) -> None:
 
 
 def test_what_is_no_plugin_is_left_alone(tmp_path: Path) -> None:
-    """Notes, hidden and private files and empty folders are not plugins."""
+    """Notes, hidden and private files and empty folders are ignored."""
     for name in ("README.md", ".hidden.py", "_private.py"):
         (tmp_path / name).write_text("raise SystemExit")
     (tmp_path / "folder").mkdir()
@@ -80,7 +80,7 @@ def test_what_is_no_plugin_is_left_alone(tmp_path: Path) -> None:
     ],
 )
 def test_a_broken_plugin_is_told_only_when_it_is_wanted(tmp_path: Path, source: str, reason: str) -> None:
-    """Start-up goes on without it; a tenant that is configured for it is a configuration error that says why."""
+    """A broken plugin does not prevent the start; a tenant that uses it is a configuration error with the reason."""
     (tmp_path / "broken.py").write_text(source)
     found = load_ecosystems(str(tmp_path))
     assert "confluent_cloud" in found.ecosystems
@@ -90,7 +90,7 @@ def test_a_broken_plugin_is_told_only_when_it_is_wanted(tmp_path: Path, source: 
 
 
 def test_two_plugins_of_one_name_are_none(tmp_path: Path) -> None:
-    """The name is ambiguous, so neither is used."""
+    """If two plugins have the same name, neither is used."""
     (tmp_path / "one.py").write_text(PLUGIN)
     (tmp_path / "two.py").write_text(PLUGIN)
     found = load_ecosystems(str(tmp_path))
@@ -99,20 +99,20 @@ def test_two_plugins_of_one_name_are_none(tmp_path: Path) -> None:
 
 
 def test_an_unknown_name_tells_the_known_ones() -> None:
-    """The error for a misspelled name lists those that exist."""
+    """The error for an unknown name lists the existing ones."""
     with pytest.raises(ConfigurationError, match="confluent_cloud"):
         load_ecosystems().get("conflunt_cloud")
 
 
 def test_a_missing_folder_is_a_configuration_error(tmp_path: Path) -> None:
-    """plugins_path must exist."""
+    """A plugins_path that does not exist is a configuration error."""
     with pytest.raises(ConfigurationError, match="plugins_path"):
         load_ecosystems(str(tmp_path / "nowhere"))
 
 
 @pytest.mark.usefixtures("process")
 def test_a_package_of_its_own_is_found_by_entry_point(tmp_path: Path) -> None:
-    """A third party's installed distribution, in another interpreter, is found without a word in our code."""
+    """The installed distribution of a third party is discovered in another interpreter without changes of our code."""
     (tmp_path / "tiny_plugin.py").write_text(PLUGIN)
     metadata = tmp_path / "tiny_plugin-1.0.dist-info"
     metadata.mkdir()

@@ -1,4 +1,4 @@
-"""How an ecosystem comes to its findings."""
+"""How the findings of an ecosystem are collected."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from chargeback.errors import SourceUnavailable
 
 
 def test_a_finding_says_what_was_seen() -> None:
-    """A success has its result; a failure has the reason; a doubt counts as a success with a warning."""
+    """A success has its result, a failure its reason; a warning counts as a success."""
 
     def fails() -> str:
         raise SourceUnavailable("connection refused", source="metrics")
@@ -21,7 +21,7 @@ def test_a_finding_says_what_was_seen() -> None:
 
 
 def test_what_would_fail_likewise_is_not_tried() -> None:
-    """Once a server is given up, the questions that are left are named in one warning."""
+    """When a server is given up, the remaining checks are named in one warning."""
     asked: list[str] = []
 
     def question(name: str) -> str:

@@ -1,4 +1,4 @@
-"""What ecosystems and tenants say of their bill in FOCUS."""
+"""Profiles of ecosystems and tenants for the bill in FOCUS."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PROFILE = FocusProfile.model_validate(
 
 
 def test_every_ecosystem_has_a_profile() -> None:
-    """Those that bring none have the default, which knows nothing of the bill."""
+    """An ecosystem without a profile of its own has the default one, without any details."""
     found = load_ecosystems().ecosystems
     assert all(isinstance(each, FocusEcosystem) for each in found.values())
     profiles = {name: each.focus_profile for name, each in found.items() if isinstance(each, FocusEcosystem)}
@@ -34,21 +34,21 @@ def test_every_ecosystem_has_a_profile() -> None:
 
 
 def test_services_by_product() -> None:
-    """A name wins over a pattern; unknown products are something else."""
+    """A name takes precedence over a pattern; unknown products belong to the service Other."""
     assert PROFILE.service("KAFKA").name == "Kafka"
     assert PROFILE.service("SUPPORT_CLOUD").name == "Help"
     assert PROFILE.service("MAPS") == OTHER
 
 
 def test_units_of_sums() -> None:
-    """A sum of measures has a unit if all of them have the same."""
+    """A sum of measures has a unit if all of them have the same one."""
     assert PROFILE.unit(["bytes_in", "bytes_out"]) == "B"
     assert PROFILE.unit(["bytes_in", "requests"]) is None
     assert PROFILE.unit([]) is None
 
 
 def test_a_tenant_changes_what_it_names() -> None:
-    """Other settings remain, and services are added."""
+    """A tenant's settings replace single values and add services."""
     settings = FocusSettings.model_validate({"issuer": "Us", "services": {"MAPS": {**KAFKA, "name": "Maps"}}})
     changed = PROFILE.changed(settings)
     assert (changed.issuer, changed.service("MAPS").name, changed.service("KAFKA").name) == ("Us", "Maps", "Kafka")
@@ -64,13 +64,13 @@ def test_a_tenant_changes_what_it_names() -> None:
     ],
 )
 def test_services_have_a_place_that_focus_knows(service: dict[str, Any], words: str) -> None:
-    """The message names what is allowed."""
+    """The message lists the allowed values."""
     with pytest.raises(ValueError, match=words):
         FocusSettings.model_validate({"services": {"X": service}})
 
 
 def test_a_service_has_one_place() -> None:
-    """One name in two subcategories is an error, also if one of them is the ecosystem's."""
+    """One name in two subcategories is an error, even if one of them is the ecosystem's."""
     other = {**KAFKA, "subcategory": "API Management"}
     with pytest.raises(ValueError, match="'Kafka' should have one category and one subcategory"):
         FocusSettings.model_validate({"services": {"X": KAFKA, "Y": other}})

@@ -1,4 +1,4 @@
-"""Every fault of a plugin is an error that names the plugin, the method, the place, and what is expected."""
+"""Every fault of a plugin is an error that names the plugin, the method, the location, and the expected value."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tests.ecosystems.plugins import (
 
 
 class Resolving(Tiny):
-    """A plugin whose statements belong to whom the inventory says."""
+    """A plugin whose resolved usage is chosen by the test."""
 
     def __init__(self, resolved: Any) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class Resolving(Tiny):
 
 
 def test_kept_usage_is_resolved_by_the_plugin() -> None:
-    """What a plugin makes of kept usage is used, after a check; usage of one that resolves nothing stays as it is."""
+    """Stored usage that the plugin resolves is checked and used; without a method for it, usage does not change."""
     kept, owned = (measured(row(DAY, subject=subject)).table for subject in ("statement-1", "sa-1"))
     nothing = Inventory()
     assert GuardedEcosystem(Resolving(owned)).resolve_usage(DAY, kept, nothing).equals(owned)
@@ -60,8 +60,8 @@ def test_kept_usage_is_resolved_by_the_plugin() -> None:
 
 
 def test_a_bill_that_breaks_off(ask: Callable[..., Any]) -> None:
-    """The days before are given; the error names the type, the message and the line of the plugin's own code, and
-    no secret of its settings."""
+    """The days before the failure are returned; the error has the type, the message and the line of the plugin's code,
+    without secrets of its settings."""
 
     def answer(days: DayRange) -> Iterator[GatheredDay]:
         yield GatheredDay(DAY, [line(DAY)])
@@ -77,14 +77,14 @@ def test_a_bill_that_breaks_off(ask: Callable[..., Any]) -> None:
 
 
 class Silent(TinyGatherer):
-    """Forgets what a ``with`` gives."""
+    """A gatherer whose ``with`` returns None."""
 
     def __enter__(self) -> Any:
         return None
 
 
 def fail(error: BaseException) -> Any:
-    """Raise, from within an expression."""
+    """Raise an error within an expression."""
     raise error
 
 
@@ -99,7 +99,7 @@ WRONG_OPENINGS = [
 
 @pytest.mark.parametrize(("on_open", "expected"), WRONG_OPENINGS)
 def test_a_plugin_that_cannot_be_opened(tmp_path: Path, on_open: Callable[..., Any], expected: str) -> None:
-    """One line says why; it is no internal error."""
+    """The error of a plugin is one line, and not an internal error."""
     plugin = guarded(Tiny(on_open=on_open))
     with pytest.raises(PluginError) as caught, plugin.open(context_for(tmp_path, DAY), PluginSettings()):
         pass
@@ -107,7 +107,7 @@ def test_a_plugin_that_cannot_be_opened(tmp_path: Path, on_open: Callable[..., A
 
 
 def test_errors_of_the_contract_pass(ask: Callable[..., Any]) -> None:
-    """What a gatherer may raise reaches the pipeline as it is, in characters that can be stored."""
+    """Declared errors of a gatherer reach the pipeline unchanged, except for characters that cannot be stored."""
     with pytest.raises(SourceUnavailable) as caught:
         ask(lambda g: g.usage(DAY, Inventory()), on_usage=lambda day: fail(SourceUnavailable("busy \ud83d")))
     assert not isinstance(caught.value, PluginError)
@@ -115,7 +115,7 @@ def test_errors_of_the_contract_pass(ask: Callable[..., Any]) -> None:
 
 
 def test_who_is_asked_to_stop_may_fail_in_any_way(tmp_path: Path) -> None:
-    """Once the run is to end, a failure means just that."""
+    """After a stop is requested, any failure counts as stopped."""
     context = context_for(tmp_path, DAY)
     plugin = guarded(Tiny(on_open=lambda *_: TinyGatherer(on_usage=lambda day: fail(RuntimeError("interrupted")))))
     with plugin.open(context, PluginSettings()) as gatherer:
@@ -125,7 +125,7 @@ def test_who_is_asked_to_stop_may_fail_in_any_way(tmp_path: Path) -> None:
 
 
 def test_the_traceback_is_for_debugging(ask: Callable[..., Any], caplog: pytest.LogCaptureFixture) -> None:
-    """It is logged at DEBUG and at no other level."""
+    """The traceback is logged only at DEBUG."""
     caplog.set_level(logging.DEBUG, "chargeback")
     with pytest.raises(PluginError):
         ask(lambda gatherer: gatherer.inventory(), on_inventory=lambda: fail(RuntimeError("no")))
@@ -133,7 +133,7 @@ def test_the_traceback_is_for_debugging(ask: Callable[..., Any], caplog: pytest.
 
 
 def test_a_plugin_cannot_hide_what_happened_during_its_work(tmp_path: Path) -> None:
-    """An error of the pipeline is raised whatever the plugin's ``__exit__`` returns."""
+    """An error of the pipeline is raised even if the plugin's ``__exit__`` returns true."""
     plugin = guarded(Tiny(on_open=lambda *_: TinyGatherer(on_close=lambda: True)))
     with pytest.raises(LeaseLost), plugin.open(context_for(tmp_path, DAY), PluginSettings()):
         raise LeaseLost("taken over")
@@ -142,7 +142,7 @@ def test_a_plugin_cannot_hide_what_happened_during_its_work(tmp_path: Path) -> N
 def test_a_plugin_that_cannot_be_closed_does_not_undo_the_work(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One line of the log says so."""
+    """A failure to close the plugin is logged and does not fail the run."""
     plugin = guarded(Tiny(on_open=lambda *_: TinyGatherer(on_close=lambda: fail(OSError("stuck")))))
     with plugin.open(context_for(tmp_path, DAY), PluginSettings()):
         pass
@@ -159,14 +159,14 @@ def test_a_plugin_that_cannot_be_closed_does_not_undo_the_work(
     ],
 )
 def test_a_check_that_fails_is_a_finding(ask: Callable[..., Any], answer: Callable[[], Any], details: str) -> None:
-    """``check --online`` goes on to the next tenant."""
+    """A failing check is a finding, so that ``check --online`` continues with the next tenant."""
     last = ask(lambda gatherer: list(gatherer.check()), on_check=answer)[-1]
     assert (last.subject, last.ok) == ("plugin tiny", False)
     assert details in last.detail
 
 
 def test_policies_and_topics_are_asked_with_care() -> None:
-    """A result of another type, and an exception, name the method."""
+    """For a result of a wrong type or an exception, the error names the method."""
     topics = Capabilities(topic_overlay=True)
     answers: tuple[Callable[[Any], Any], ...] = (lambda settings: {}, lambda settings: 1 / 0)
     for wrong in answers:
@@ -179,7 +179,7 @@ def test_policies_and_topics_are_asked_with_care() -> None:
 
 
 def test_odd_texts_are_stored_as_they_can_be(ask: Callable[..., Any]) -> None:
-    """Lone surrogates, NUL and control characters of the provider are replaced, names cut; no day is lost for it."""
+    """Lone surrogates, NUL and control characters are replaced and long texts truncated, so that the day is kept."""
     odd = {"resource_id": "th\0ing\x1f", "resource_name": "caf\ud83d", "description": "a\nb" + "x" * 3000}
     found = ask(bill, on_billing=one_wrong_line(**odd))[SECOND].lines[1]
     assert (found.resource_id, found.resource_name) == ("thing�", "caf�")
@@ -188,7 +188,8 @@ def test_odd_texts_are_stored_as_they_can_be(ask: Callable[..., Any]) -> None:
 
 
 def test_long_ids_are_the_same_everywhere(ask: Callable[..., Any]) -> None:
-    """A resource id that no column holds is cut in the same way in bill, inventory and usage; two stay two."""
+    """A resource id that is too long is shortened in the same way in bill, inventory and usage; different ids stay
+    different."""
     one, two = "r" * 300 + "1", "r" * 300 + "2"
     resources = [Resource(one, "thing", parent_id=two, owner_id=one), Resource(two, "thing")]
     listed = ask(lambda g: g.inventory(), on_inventory=lambda: listing(resources=resources)).inventory.resources
@@ -200,7 +201,7 @@ def test_long_ids_are_the_same_everywhere(ask: Callable[..., Any]) -> None:
 
 
 def test_what_is_right_passes_unchanged(ask: Callable[..., Any]) -> None:
-    """Records without anything odd are the very ones that the plugin made."""
+    """Valid records are passed on as the same objects."""
     days = {day: [line(day), line(day, quantity=Decimal("1.5"), environment_id=None, tier="a=1")] for day in DAYS}
     found = ask(bill, on_billing=lambda days_: [GatheredDay(day, tuple(days[day])) for day in reversed(list(days_))])
     assert all(a is b for day in DAYS for a, b in zip(found[day].lines, days[day], strict=True))

@@ -1,4 +1,4 @@
-"""A tenant's facts, as emitters are given them."""
+"""A tenant's facts, as passed to emitters."""
 
 from __future__ import annotations
 
@@ -32,6 +32,6 @@ def engine() -> Iterator[QueryEngine]:
 
 @pytest.fixture
 def facts(store: TenantStore, engine: QueryEngine) -> StoredFacts:
-    """Return the facts of acme, of a run that is not asked to stop."""
+    """Return the facts of acme, for a run that is not stopped."""
     bill = FocusTenant(store.tenant_name, store.tenant_id, PROFILE)
     return StoredFacts(store, engine, CancellationToken(), lambda: None, bill)

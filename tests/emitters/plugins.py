@@ -1,4 +1,4 @@
-"""Third-party emitters, as distributions of their own in a folder."""
+"""Third-party emitters, installed as distributions in a folder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from chargeback.emitters.discovery import discover_emitters
 
-#: Writes one line per period: its first day, its number of rows and what it was configured with.
+#: Writes one line per period: its first day, its number of rows and its configuration.
 TINY = textwrap.dedent(
     """
     import time
@@ -61,7 +61,7 @@ TINY = textwrap.dedent(
 
 
 def install(folder: Path, source: str = TINY, name: str = "tiny") -> None:
-    """Lay a distribution into ``folder`` whose entry point ``name`` is the source's ``emitter_type``."""
+    """Write a distribution into ``folder`` whose entry point ``name`` is the source's ``emitter_type``."""
     (folder / f"{name}_emitter.py").write_text(source)
     metadata = folder / f"{name}_emitter-1.0.dist-info"
     metadata.mkdir()
@@ -71,7 +71,7 @@ def install(folder: Path, source: str = TINY, name: str = "tiny") -> None:
 
 @contextmanager
 def installed(folder: Path, source: str = TINY, name: str = "tiny") -> Iterator[None]:
-    """While this lasts, the distribution is installed in this process."""
+    """Install the distribution in this process for the length of the ``with``."""
     install(folder, source, name)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)

@@ -15,7 +15,7 @@ from chargeback.settings import FOLDER
 
 
 class Located(EmitterParams):
-    """Params with a path."""
+    """Parameters with a path."""
 
     place: LocalPath
 
@@ -38,19 +38,19 @@ def test_every_day_lies_in_exactly_one_period(day: date, aggregation: str) -> No
     ],
 )
 def test_periods_of_a_day(aggregation: str, start: str, days: int) -> None:
-    """Weeks begin on Monday, months on their first; hourly rows are emitted day by day."""
+    """Weeks begin on Monday and months on the first; the period of hourly rows is a day."""
     period = Period.containing(date(2026, 2, 11), aggregation)
     assert (str(period.start), len(period.days)) == (start, days)
 
 
 def test_a_relative_path_starts_at_the_folder_of_the_file(tmp_path: Path) -> None:
-    """Paths are absolute afterwards; an absolute one stays as it is."""
+    """A relative path is joined to the folder of the configuration; an absolute one does not change."""
     for written, meant in (("out", tmp_path / "out"), ("/var/x", Path("/var/x"))):
         assert Located.model_validate({"place": written}, context={FOLDER: tmp_path}).place == meant
 
 
 @pytest.mark.parametrize("written", ["", "  ", "a\0b", 7, None])
 def test_what_is_no_path(written: object) -> None:
-    """Empty texts, NUL and other things are refused."""
+    """Empty texts, NUL and other types are not paths."""
     with pytest.raises(ValidationError):
         Located.model_validate({"place": written})

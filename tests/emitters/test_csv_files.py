@@ -25,7 +25,7 @@ MONDAY = date(2026, 1, 26)
 def emit(
     facts: Facts, folder: Path, *days: date, aggregation: str = "daily", tenant_id: str = "acme-id", **more: str
 ) -> list[Path]:
-    """The files that the periods of ``days`` are written to."""
+    """Emit the periods of ``days``; return their files."""
     context = EmitterContext("finance", "acme", tenant_id, "test_cloud", "USD", aggregation)
     emitter = emitter_type.open(context, CsvParams.model_validate({"output_dir": str(folder), **more}), Event())
     periods = {Period.containing(day, aggregation): None for day in days}
@@ -35,12 +35,12 @@ def emit(
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
-    """The rows of a file."""
+    """Return the rows of a file."""
     return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"), newline="")))
 
 
 def test_a_daily_file_is_the_export_of_its_day(store: TenantStore, facts: Facts, tmp_path: Path) -> None:
-    """Byte for byte, although several rows have the same ids."""
+    """A daily file has the same bytes as the export, even if several rows have the same ids."""
     write_shares(
         store.facts,
         [
@@ -63,7 +63,7 @@ def test_a_daily_file_is_the_export_of_its_day(store: TenantStore, facts: Facts,
 def test_coarser_periods_are_summed(
     store: TenantStore, facts: Facts, tmp_path: Path, aggregation: str, name: str
 ) -> None:
-    """One row per period and combination of ids, standing at the start of the period; nothing is lost."""
+    """There is one row per period and combination of ids, dated at the start of the period, and the sums are exact."""
     days = days_from(MONDAY - timedelta(days=3), 14)
     shares = [
         Share(day, who, f"-{n}.000000000001", line=line) for n, day in enumerate(days) for who in "xy" for line in "ab"
@@ -82,7 +82,7 @@ def test_coarser_periods_are_summed(
 
 
 def test_hourly_rows_stay_hourly_or_are_summed_to_days(store: TenantStore, facts: Facts, tmp_path: Path) -> None:
-    """One file per day either way; the finer one has each hour, the coarser one the sum of them."""
+    """Both aggregations write one file per day: one has a row for each hour, the other their sum."""
     write_shares(store.facts, [Share(MONDAY, "sa-1", f"{hour}.5", hour=hour) for hour in range(3)])
     (fine,) = emit(facts, tmp_path / "h", MONDAY, aggregation="hourly")
     assert [row["timestamp"] for row in rows_of(fine)] == [f"2026-01-26T0{hour}:00:00Z" for hour in range(3)]
@@ -91,14 +91,14 @@ def test_hourly_rows_stay_hourly_or_are_summed_to_days(store: TenantStore, facts
 
 
 def test_a_day_without_rows_is_a_header(facts: Facts, tmp_path: Path) -> None:
-    """A day without cost has a file too, so that readers do not wait for it."""
+    """A day without cost has a file with only a header."""
     (path,) = emit(facts, tmp_path, MONDAY)
     assert path.read_bytes().startswith(b"timestamp,")
     assert rows_of(path) == []
 
 
 def test_names_and_ids_stay_in_the_folder(facts: Facts, tmp_path: Path) -> None:
-    """Every placeholder is filled, and an id with a path in it is encoded."""
+    """Every placeholder is replaced, and an id with a path in it is encoded."""
     template = "{tenant_name}-{emitter}-{tenant_id}-{date}"
     (path,) = emit(facts, tmp_path / "out", MONDAY, tenant_id="../../etc/x", filename_template=template)
     assert path.name == "acme-finance-..%2F..%2Fetc%2Fx-2026-01-26"
@@ -106,14 +106,14 @@ def test_names_and_ids_stay_in_the_folder(facts: Facts, tmp_path: Path) -> None:
 
 
 def test_params() -> None:
-    """The folder is required, the template is checked, and unknown keys are refused."""
+    """The folder is required, the template is checked, and unknown keys are errors."""
     for wrong in ({}, {"output_dir": "x", "filename_template": "a/{date}"}, {"output_dir": "x", "mode": "w"}):
         with pytest.raises(ValidationError):
             CsvParams.model_validate(wrong)
 
 
 def test_destinations_differ_only_where_files_do(tmp_path: Path) -> None:
-    """Two spellings of one folder are one destination; another template or emitter name is another."""
+    """Two spellings of one folder are the same destination; another template or emitter name is another destination."""
 
     def destinations(folder: Path, template: str = "{date}", name: str = "finance") -> tuple[str, ...]:
         params = CsvParams.model_validate({"output_dir": str(folder), "filename_template": template})

@@ -1,4 +1,4 @@
-"""Emitters are found among what is installed."""
+"""Emitters are discovered among installed packages."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tests.emitters.plugins import TINY, install, installed
 
 
 def test_the_built_in_emitters_are_installed() -> None:
-    """The entry points of the package itself are found."""
+    """The entry points of the package itself are discovered."""
     assert {"csv", "prometheus"} <= discover_emitters().types.keys()
 
 
 def test_a_package_of_its_own_is_found(tmp_path: Path) -> None:
-    """A third party's installed distribution is found without a word in our code."""
+    """The installed distribution of a third party is discovered without changes of our code."""
     with installed(tmp_path):
         assert discover_emitters().types["tiny"].aggregations == {"daily", "weekly"}
     assert "tiny" not in discover_emitters().types
@@ -42,7 +42,7 @@ def test_a_package_of_its_own_is_found(tmp_path: Path) -> None:
     ],
 )
 def test_a_broken_plugin_is_remembered_with_its_reason(tmp_path: Path, source: str, reason: str) -> None:
-    """The others are found nevertheless."""
+    """A broken plugin is reported with its reason, and the others are discovered."""
     with installed(tmp_path, source, "broken"):
         found = discover_emitters()
         assert "csv" in found.types
@@ -51,7 +51,7 @@ def test_a_broken_plugin_is_remembered_with_its_reason(tmp_path: Path, source: s
 
 
 def test_two_emitters_of_one_name_are_none(tmp_path: Path) -> None:
-    """The name is ambiguous, so neither is used."""
+    """If two emitters have the same name, neither is used."""
     install(tmp_path)
     (tmp_path / "tiny_emitter-1.0.dist-info").rename(tmp_path / "other-1.0.dist-info")
     (tmp_path / "other.py").write_text(TINY)
@@ -68,13 +68,13 @@ CONTEXT = EmitterContext("finance", "acme", "acme-1", "confluent_cloud", "USD")
 
 
 class Params(EmitterParams):
-    """Params with a secret."""
+    """Parameters with a secret."""
 
     token: SecretStr = SecretStr("s3cret-0123456789")
 
 
 class Writer(Emitter):
-    """An emitter whose actions a test chooses."""
+    """An emitter whose methods call a function of the test."""
 
     def __init__(self, on_emit: Callable[[], Any] = lambda: None, batch: Any = 1) -> None:
         self.on_emit = on_emit
@@ -88,7 +88,7 @@ class Writer(Emitter):
 
 
 class Kind(EmitterType):
-    """A kind with methods that a test replaces."""
+    """An emitter type with methods that a test replaces."""
 
     params_model = Params
 
@@ -109,12 +109,12 @@ class Kind(EmitterType):
 
 
 def fail(error: BaseException) -> Any:
-    """Raise, from within an expression."""
+    """Raise an error within an expression."""
     raise error
 
 
 def opened(answer: Callable[[], Any], stop: Event | None = None) -> Emitter:
-    """The emitter at work."""
+    """Open the emitter."""
     return GuardedEmitterType("webhook", Kind(open=answer)).open(CONTEXT, Params(), stop or Event())
 
 
@@ -135,14 +135,14 @@ FACTS: Any = None
     ],
 )
 def test_an_emitter_that_cannot_be_opened(answer: Callable[[], Any], expected: str) -> None:
-    """The reason is one line, without a secret of its params."""
+    """The error is one line without secrets of the parameters."""
     with pytest.raises(PluginError, match=f"plugin webhook: {expected}"):
         opened(answer)
 
 
 @pytest.mark.parametrize("method", ["emit", "close"])
 def test_an_emitter_that_fails(method: str) -> None:
-    """An unexpected error names the method; an error of the operating system is reported in its words."""
+    """An unexpected error names the method; an error of the operating system keeps its message."""
     calls: dict[str, Callable[[Emitter], None]] = {"emit": lambda e: e.emit([], FACTS), "close": lambda e: e.close()}
     with pytest.raises(PluginError, match=f"plugin webhook: {method} raised ZeroDivisionError: division by zero"):
         calls[method](opened(lambda: Writer(lambda: 1 / 0)))
@@ -152,14 +152,14 @@ def test_an_emitter_that_fails(method: str) -> None:
 
 @pytest.mark.parametrize("error", [EmitterError("no ink"), StorageError("away"), Stopped("asked to")])
 def test_errors_of_the_contract_pass(error: Exception) -> None:
-    """The pipeline knows what they mean."""
+    """Declared errors are raised unchanged."""
     with pytest.raises(type(error)) as caught:
         opened(lambda: Writer(lambda: fail(error))).emit([], FACTS)
     assert caught.value is error
 
 
 def test_who_is_asked_to_stop_may_fail_in_any_way() -> None:
-    """Once the run is to end, a failure means just that."""
+    """After a stop is requested, any failure counts as stopped."""
     stop = Event()
     emitter = opened(lambda: Writer(lambda: 1 / 0), stop)
     stop.set()
@@ -177,20 +177,20 @@ def test_who_is_asked_to_stop_may_fail_in_any_way() -> None:
     ],
 )
 def test_wrong_destinations(answer: Callable[[], Any], expected: str) -> None:
-    """A text is not taken for a tuple of letters, which two emitters could have in common."""
+    """Destinations must be a tuple of strings; a single string is an error."""
     with pytest.raises(PluginError, match=f"plugin webhook: {expected}"):
         GuardedEmitterType("webhook", Kind(destinations=answer)).destinations(CONTEXT, Params())
 
 
 @pytest.mark.parametrize("answer", [lambda: None, lambda: 1 / 0])
 def test_a_wrong_wish(answer: Callable[[], Any]) -> None:
-    """The setting for the newest period only must be true or false."""
+    """The result of wants_newest_only must be true or false."""
     with pytest.raises(PluginError, match="plugin webhook: wants_newest_only"):
         GuardedEmitterType("webhook", Kind(wants_newest_only=answer)).wants_newest_only(Params())
 
 
 def test_aggregations_are_no_text() -> None:
-    """A ``str`` where a set belongs is a wrong plugin."""
+    """Aggregations must be a set; a ``str`` is an error."""
     kind = Kind()
     kind.__dict__["aggregations"] = "daily"
     with pytest.raises(InvalidValue, match="its aggregations are not among hourly, daily"):

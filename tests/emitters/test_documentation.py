@@ -1,4 +1,4 @@
-"""The page about emitters."""
+"""The documentation page about emitters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "emitters.md").read_text(encoding="
     ("name", "model"), [("csv", CsvParams), ("focus", FocusParams), ("prometheus", PrometheusParams)]
 )
 def test_every_parameter_is_documented_with_its_default(name: str, model: type[EmitterParams]) -> None:
-    """The table of each emitter names its parameters and no others."""
+    """The table of each emitter lists exactly its parameters and their defaults."""
     section = PAGE.partition(f"\n## `{name}`")[2].partition("\n## ")[0]
     table = section.partition("| parameter |")[2].partition("\n\n")[0]
     documented = dict(re.findall(r"^\| `(\w+)` \| (required|none|`[^`]+`) \|", table, re.MULTILINE))
@@ -34,7 +34,7 @@ def test_every_parameter_is_documented_with_its_default(name: str, model: type[E
 
 
 def test_every_gauge_aggregation_and_state_is_documented() -> None:
-    """What a user may see is on the page."""
+    """The page names every gauge, aggregation and state."""
     gauges = [gauge.name for gauge in (*DAILY_GAUGES, *LAST_DAY_GAUGES)]
     for name in (*gauges, *AGGREGATIONS, *EmissionState):
         assert f"`{name}`" in PAGE
@@ -42,7 +42,7 @@ def test_every_gauge_aggregation_and_state_is_documented() -> None:
 
 
 def test_the_example_of_a_plugin_is_one() -> None:
-    """The Python on the page runs, and makes a kind of emitter."""
+    """The Python example on the page runs and defines an emitter type."""
     from chargeback.emitters.contract import EmitterType
 
     (example,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

@@ -1,4 +1,4 @@
-"""Files appear whole or not at all, under harmless names."""
+"""Files are written completely or not at all, under safe names."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def check_names(folder: Path) -> list[str]:
 
 
 def test_folders_are_made_and_files_replaced(tmp_path: Path) -> None:
-    """The former content is gone, and no other file remains."""
+    """The former content is replaced, and no temporary file remains."""
     path = tmp_path / "a" / "b" / "x.csv"
     for content in (b"first", b"second"):
         write_whole(path, [content[:2], memoryview(content[2:])], nothing)
@@ -39,7 +39,7 @@ def test_folders_are_made_and_files_replaced(tmp_path: Path) -> None:
 
 
 def test_a_file_that_fails_in_its_middle_leaves_the_old_one(tmp_path: Path) -> None:
-    """After any error, a reader finds the old content and no part of the new one."""
+    """After any error, the old content remains, with no part of the new one."""
     path = tmp_path / "x.csv"
     path.write_bytes(b"old")
 
@@ -56,7 +56,7 @@ def test_a_file_that_fails_in_its_middle_leaves_the_old_one(tmp_path: Path) -> N
 
 
 def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
-    """The half of a file is taken away when the file is written again."""
+    """A partial file of a killed process is removed when the file is written again."""
     (tmp_path / ".chargeback-4711-x.csv").write_bytes(b"half")
     (tmp_path / ".chargeback-4711-y.csv").write_bytes(b"another's")
     write_whole(tmp_path / "x.csv", [b"whole"], nothing)
@@ -64,14 +64,14 @@ def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    """A file where the folder should be: the error names the file."""
+    """If a file is in the place of the folder, the error names the path."""
     (tmp_path / "taken").write_text("")
     with pytest.raises(EmitterError, match=r"taken/x\.csv cannot be written"):
         write_whole(tmp_path / "taken" / "x.csv", [b""], nothing)
 
 
 def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
-    """A link under the name of the file leads nowhere else."""
+    """A link under the name of the file is replaced; its target is not written."""
     outside = tmp_path / "outside"
     outside.write_text("untouched")
     folder = tmp_path / "out"
@@ -97,7 +97,7 @@ def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
     ],
 )
 def test_templates_that_are_refused(template: str, reason: str) -> None:
-    """A template is one file name with known placeholders, each as it is."""
+    """A template is a single file name with known, plain placeholders."""
     with pytest.raises(ValueError, match=reason):
         check_template(template, KNOWN, required=("date",))
 
@@ -105,7 +105,7 @@ def test_templates_that_are_refused(template: str, reason: str) -> None:
 @pytest.mark.extensive
 @given(st.text(min_size=1), st.sampled_from(["{tenant_id}{date}", "{date}{tenant_id}", "x-{tenant_id}-{date}.csv"]))
 def test_no_value_leaves_the_folder(value: str, template: str) -> None:
-    """With any characters in an id, the name is one visible name within the folder."""
+    """With any characters in an id, the name is a single visible file name within the folder."""
     value = value.encode("utf-8", "replace").decode()
     name = file_name(check_template(template, KNOWN, ("date",)), {"tenant_id": value, "date": "2026-01-31"})
     assert Path("/out") / name == (Path("/out") / name).resolve()
@@ -115,7 +115,7 @@ def test_no_value_leaves_the_folder(value: str, template: str) -> None:
 
 @given(st.text(), st.text())
 def test_different_values_stay_different(one: str, other: str) -> None:
-    """Two tenants never share a file name because of what was replaced in their ids."""
+    """Different ids never have the same file name, although characters in them are replaced."""
     names = [
         file_name("{tenant_id}_{date}", {"tenant_id": each.encode("utf-8", "replace").decode(), "date": "d"})
         for each in (one, other)

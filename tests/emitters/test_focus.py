@@ -1,4 +1,4 @@
-"""The emitter ``focus``, and the folder that it writes."""
+"""The emitter ``focus`` and the folder that it writes."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def emit(facts: Facts, folder: Path, *days: date, **more: Any) -> None:
 
 
 def tree(folder: Path) -> list[str]:
-    """All files of a folder."""
+    """Return all files of a folder."""
     return sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
 
 
 def test_a_month_is_a_file(store: TenantStore, facts: Facts, tmp_path: Path) -> None:
-    """Each file has the whole bill of its month; the metadata next to it describe the files of the folder."""
+    """Each file has the complete bill of its month; the metadata describes the files of the folder."""
     write_bill(store, [BilledLine(line(day, "12.5", product=name)) for day in (FIRST, NEXT) for name in "ab"])
     folder = tmp_path / "focus"
     emit(facts, folder, FIRST, NEXT)
@@ -53,7 +53,7 @@ def test_a_month_is_a_file(store: TenantStore, facts: Facts, tmp_path: Path) -> 
 
 
 def test_a_file_is_replaced(store: TenantStore, facts: Facts, tmp_path: Path) -> None:
-    """A day that is calculated again replaces its month, and no other; equal data gives equal bytes."""
+    """A recalculated day replaces the file of its month only; equal data gives equal bytes."""
     write_bill(store, [BilledLine(line(day, "1")) for day in (FIRST, NEXT)])
     folder = tmp_path / "focus"
     emit(facts, folder, FIRST, NEXT, format="csv")
@@ -69,7 +69,7 @@ def test_a_file_is_replaced(store: TenantStore, facts: Facts, tmp_path: Path) ->
 
 @pytest.mark.parametrize("kind", [("1.4", "topics"), ("1.2", "none")])
 def test_versions_and_splits(store: TenantStore, facts: Facts, tmp_path: Path, kind: tuple[str, str]) -> None:
-    """A split is a dataset of its own, next to others in the same folder."""
+    """Each split is a separate dataset in the same folder."""
     version, split = kind
     write_bill(store, [BilledLine(line(FIRST, "4"), topics=(("a", 1), ("b", 3)))])
     emit(facts, tmp_path, FIRST)
@@ -83,11 +83,11 @@ def test_versions_and_splits(store: TenantStore, facts: Facts, tmp_path: Path, k
 
 
 def test_a_stop_leaves_the_old_file(store: TenantStore, facts: Facts, tmp_path: Path) -> None:
-    """What was begun is not there."""
+    """After a stop, no partial file remains."""
     write_bill(store, [BilledLine(line(FIRST, "4"))])
 
     class Ending:
-        """Facts of a run that is asked to stop while a file is written."""
+        """Facts of a run that is stopped while a file is written."""
 
         def focus(self, period: Period, kind: FocusKind) -> Any:
             return facts.focus(period, kind)
@@ -108,14 +108,14 @@ def test_a_stop_leaves_the_old_file(store: TenantStore, facts: Facts, tmp_path: 
     [({}, "output_dir"), ({"version": "1.3"}, "version"), ({"split": "teams"}, "split"), ({"format": "xml"}, "format")],
 )
 def test_params(tmp_path: Path, params: dict[str, str], wrong: str) -> None:
-    """What FOCUS, or this service, does not have is refused by its name."""
+    """The error for an unknown value names its parameter."""
     given = params and {"output_dir": str(tmp_path), **params}
     with pytest.raises(ValidationError, match=wrong):
         FocusParams.model_validate(given)
 
 
 def test_destinations(tmp_path: Path) -> None:
-    """Splits of one tenant may share a folder, and tenants, too; versions and formats of one split may not."""
+    """Different splits of one tenant may share a folder; versions and formats of the same split may not."""
     params = [
         FocusParams.model_validate({"output_dir": str(tmp_path), **more})
         for more in ({}, {"version": "1.4"}, {"format": "csv"}, {"split": "none"})
@@ -127,7 +127,7 @@ def test_destinations(tmp_path: Path) -> None:
 
 
 def described(split: str, *days: str, updated: str = "2026-11-20T00:00:00Z") -> dict[str, Any]:
-    """The metadata of some days of a dataset."""
+    """Return the metadata of some days of a dataset."""
     sectors = [
         {
             "TimeSectorStart": f"{day}T00:00:00Z",
@@ -152,7 +152,7 @@ def content(file: Path) -> Any:
 
 
 def test_the_files_of_a_folder(tmp_path: Path) -> None:
-    """Each month is a file below its dataset; the metadata have a file for each thing that they describe."""
+    """Each month is a file below its dataset; the metadata is one file per kind of entry."""
     folder = FocusFolder(tmp_path / "focus")
     metadata = described("topics", "2026-11-01")
     assert folder.write_month(metadata, date(2026, 11, 3), [b"some ", memoryview(b"rows")]).read_bytes() == b"some rows"
@@ -167,7 +167,7 @@ def test_the_files_of_a_folder(tmp_path: Path) -> None:
 
 
 def test_other_datasets_and_months_remain(tmp_path: Path) -> None:
-    """The days of the months that are written again are those of now, all others stay as they were."""
+    """Metadata of the months that are written is replaced; that of other months and datasets remains."""
     folder = FocusFolder(tmp_path)
     folder.write_metadata(described("topics", "2026-10-31", "2026-11-01"))
     folder.write_metadata(described("none", "2026-10-30"))
@@ -180,13 +180,13 @@ def test_other_datasets_and_months_remain(tmp_path: Path) -> None:
 
 
 def test_metadata_of_no_days(tmp_path: Path) -> None:
-    """Where nothing was calculated nothing is said of times."""
+    """If no day was calculated, there is no metadata about times."""
     FocusFolder(tmp_path).write_metadata(described("none"))
     assert not (tmp_path / "metadata" / "recency").exists()
 
 
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:
-    """The error says which file to delete."""
+    """The error names the file to delete."""
     file = tmp_path / "metadata" / "dataset_instances.json"
     file.parent.mkdir()
     file.write_text("{", encoding="utf-8")

@@ -12,7 +12,7 @@ from tests.support.prometheus import RealPrometheus
 
 
 def test_a_family() -> None:
-    """Type, unit and help come first; amounts are plain decimals to the last digit, times whole seconds."""
+    """Type, unit and help come first; amounts are exact decimals without exponents, times are whole seconds."""
     gauge = Gauge("cost_seconds", "What it\ncosts.", "seconds")
     samples = [
         GaugeSample((("team", "a"),), Decimal("-12345678901234567890.000000000001"), date(2026, 1, 2)),
@@ -28,7 +28,7 @@ def test_a_family() -> None:
 
 @pytest.mark.usefixtures("process")
 def test_prometheus_reads_labels_as_they_were_written() -> None:
-    """Quotes, backslashes, line breaks and any script come through a real Prometheus."""
+    """Quotes, backslashes, line breaks and Unicode characters pass unchanged through a real Prometheus."""
     value = 'a"b\\c\nd {x="1"} Ünïcode 東京 #'
     text = "".join(
         family(Gauge("cost", 'Say "cost".'), [GaugeSample((("team", value),), Decimal("1.5"), date(2026, 1, 2))])

@@ -1,4 +1,4 @@
-"""The emitter ``prometheus``: what it writes is read by a real Prometheus."""
+"""The emitter ``prometheus``: a real Prometheus reads its output."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CONTEXT = EmitterContext("grafana", "acme", "acme-id", "test_cloud", "EUR")
 
 
 def fill(store: TenantStore) -> None:
-    """Three days on which two identities share two resources, and one service account."""
+    """Write three days on which two identities share two resources."""
     write_shares(
         store.facts,
         [
@@ -55,19 +55,20 @@ def fill(store: TenantStore) -> None:
 
 
 def emitter(path: Path | None, **more: object) -> PrometheusEmitter:
-    """An emitter with a history."""
+    """Return an emitter, with a history if there is a path."""
     written = {} if path is None else {"history_path": str(path)}
     return emitter_type.open(CONTEXT, PrometheusParams.model_validate(written | more), Event())
 
 
 def at(day: date) -> float:
-    """00:00 UTC of a day."""
+    """Return the Unix time of 00:00 UTC of a day."""
     return seconds(start_of_day(day))
 
 
 @pytest.mark.usefixtures("process")
 def test_a_loaded_history_answers_by_day(store: TenantStore, facts: StoredFacts, tmp_path: Path) -> None:
-    """Each day has its own value at 00:00 UTC, sums over time are right, and the inventory follows its dates."""
+    """Each day has its own value at 00:00 UTC, sums over time are exact, and counts of the inventory follow its
+    dates."""
     fill(store)
     facts.days = DAYS
     path = tmp_path / "deep" / "history.om"
@@ -102,8 +103,7 @@ def test_a_loaded_history_answers_by_day(store: TenantStore, facts: StoredFacts,
 def test_the_history_has_only_calculated_days_within_the_lookback(
     store: TenantStore, facts: StoredFacts, tmp_path: Path
 ) -> None:
-    """A day that is not among the emitter's days is left out, even between others; without any day the file is
-    empty."""
+    """A day that is not among the emitter's days is omitted, even between others; without days the file is empty."""
     fill(store)
     path = tmp_path / "history.om"
     facts.days = [DAYS[0], DAYS[2]]
@@ -116,15 +116,14 @@ def test_the_history_has_only_calculated_days_within_the_lookback(
 
 
 def test_without_a_path_nothing_is_written_and_only_the_newest_day_counts(facts: StoredFacts, tmp_path: Path) -> None:
-    """The endpoint shows the newest day by itself."""
+    """Without a history, only the newest day is emitted, and no file is written."""
     emitter(None).emit([Period.containing(DAYS[0], "daily")], facts)
     assert emitter_type.wants_newest_only(PrometheusParams())
     assert not emitter_type.wants_newest_only(PrometheusParams(history_path=tmp_path / "x"))
 
 
 def test_the_exposition_of_a_day(store: TenantStore, facts: StoredFacts) -> None:
-    """The exposition has values to the last digit, no times, every family once for any number of tenants, and its
-    end."""
+    """The exposition has exact values without times, each family once for all tenants, and an end marker."""
     fill(store)
     shown = exposition_of(CONTEXT, PrometheusParams(labels=("product_type",)))
     assert shown is not None
@@ -144,7 +143,7 @@ def test_the_exposition_of_a_day(store: TenantStore, facts: StoredFacts) -> None
 
 
 def test_beyond_the_limit_the_smallest_series_become_one(store: TenantStore, facts: StoredFacts) -> None:
-    """The largest amounts have series of their own, credits too; the total stays exact."""
+    """The largest amounts, including credits, have their own series; the rest is one series, and the total is exact."""
     amounts = {"a": "5", "b": "-4", "c": "0.000000000001", "d": "2", "e": "0.000000000002"}
     write_shares(store.facts, [Share(DAYS[0], who, amount, line=who) for who, amount in amounts.items()])
     shown = exposition_of(CONTEXT, PrometheusParams(labels=("identity_id", "cost_type"), max_series=3))
@@ -159,7 +158,7 @@ def test_beyond_the_limit_the_smallest_series_become_one(store: TenantStore, fac
 
 
 def test_no_labels_are_one_total(store: TenantStore, facts: StoredFacts) -> None:
-    """With an empty list there is one series."""
+    """With an empty list of labels there is a single series."""
     fill(store)
     shown = exposition_of(CONTEXT, PrometheusParams(labels=()))
     assert shown is not None
@@ -184,7 +183,7 @@ def test_params_that_are_refused(wrong: dict[str, object]) -> None:
 
 
 def test_one_emitter_per_tenant(tmp_path: Path) -> None:
-    """Two of them would show the same series twice: they have a destination in common."""
+    """Two emitters of one tenant would show the same series twice; they share a destination."""
     with_history = emitter_type.destinations(CONTEXT, PrometheusParams(history_path=tmp_path / "h.om"))
     without = emitter_type.destinations(CONTEXT, PrometheusParams())
     assert set(with_history) & set(without)

@@ -1,1 +1,1 @@
-"""Tests of what lies under ``examples/``."""
+"""Tests of the folder ``examples/``."""

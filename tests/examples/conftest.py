@@ -1,4 +1,4 @@
-"""A tenant to try the examples with."""
+"""A tenant for the examples."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A build backend (PEP 517) of a few lines, so that a pure Python package installs without any network.
 
-The packages that tests install name the backend that their authors would use; a test puts this one in its place. It
+The packages that tests install declare the usual backend of their authors; a test replaces it with this one. It
 packs ``src/`` and writes the metadata that ``[project]`` of ``pyproject.toml`` describes.
 """
 

@@ -1,4 +1,4 @@
-"""An ecosystem in a package of its own: installed, found, configured, and run through the whole pipeline."""
+"""An ecosystem in a separate package: installed, discovered, configured, and run through the whole pipeline."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PACKAGE = ROOT / "examples" / "acme-ecosystem"
 TUTORIAL = ROOT / "docs" / "write-an-ecosystem.md"
 DAY = TODAY - timedelta(days=5)
 
-#: Runs the tenant ``acme`` of a file and says what came out of it.
+#: Runs the tenant ``acme`` of a file and prints the result.
 PROGRAM = textwrap.dedent(
     """
     import json, sys
@@ -54,7 +54,7 @@ PROGRAM = textwrap.dedent(
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The package, installed by pip into a folder of its own, without any network."""
+    """The package, installed by pip into a separate folder without network access."""
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("target")
     shutil.copytree(PACKAGE, source, dirs_exist_ok=True)
     shutil.copy(Path(__file__).with_name("offline_backend.py"), source)
@@ -90,7 +90,7 @@ def invoices(tmp_path: Path) -> Path:
 
 
 def run(folder: Path, *words: str, path: Path | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
-    """A Python process that sees this repository's tests and, where given, an installed package."""
+    """Run Python with the repository's tests and, if given, an installed package on its path."""
     places = [str(ROOT), *([str(path)] if path else [])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(places), "NO_COLOR": "1", "COLUMNS": "160"} | variables
     return subprocess.run(
@@ -101,7 +101,7 @@ def run(folder: Path, *words: str, path: Path | None = None, **variables: str) -
 def run_acme(
     folder: Path, invoices: Path, *, path: Path | None = None, plugins: Path | None = None
 ) -> dict[str, object]:
-    """The example's own configuration, run; what came out of the day."""
+    """Run the example's own configuration; return the result of the day."""
     text = (PACKAGE / "chargeback.yaml").read_text(encoding="utf-8")
     if plugins is not None:
         text = f"plugins_path: {plugins}\n{text}"
@@ -114,7 +114,7 @@ def run_acme(
 
 
 def assert_is_right(found: dict[str, object]) -> None:
-    """The day is charged to the last digit, the bad one is named, and everything adds up."""
+    """Check that the day is charged exactly, the invalid day is reported, and all sums agree."""
     assert found["rows"] == [
         ["ACME_CREDIT", "acme", "UNALLOCATED", "-0.50", "UNKNOWN_PRODUCT_TYPE"],
         ["ACME_SUPPORT", "acme", "mobile", "0.333333333333", "PROPORTIONAL_ALLOCATION"],
@@ -134,27 +134,27 @@ def assert_is_right(found: dict[str, object]) -> None:
 
 
 def test_an_installed_package(installed: Path, invoices: Path, tmp_path: Path) -> None:
-    """Installed with its entry point, the ecosystem runs end to end."""
+    """The ecosystem runs end to end when it is installed with its entry point."""
     assert (installed / "acme_ecosystem-1.0.0.dist-info" / "entry_points.txt").is_file()
     assert_is_right(run_acme(tmp_path, invoices, path=installed))
 
 
 def test_a_package_in_plugins_path(invoices: Path, tmp_path: Path) -> None:
-    """Dropped into a folder on the server, the same package works without being installed."""
+    """The same package runs from a folder on the server without being installed."""
     plugins = tmp_path / "plugins"
     shutil.copytree(PACKAGE / "src", plugins, ignore=shutil.ignore_patterns("__pycache__"))
     assert_is_right(run_acme(tmp_path, invoices, plugins=plugins))
 
 
 def check(folder: Path, *, path: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """``chargeback check`` of the example's configuration."""
+    """Run ``chargeback check`` with the example's configuration."""
     shutil.copy(PACKAGE / "chargeback.yaml", folder)
     words = ("-m", "chargeback", "check", "--config", "chargeback.yaml", "--online")
     return run(folder, *words, path=path, ACME_INVOICES=str(folder / "invoices"))
 
 
 def test_check_asks_the_package(installed: Path, invoices: Path, tmp_path: Path) -> None:
-    """Its findings are part of ``check --online``, and decide the exit code."""
+    """The package's findings are part of ``check --online`` and determine the exit code."""
     right = check(tmp_path, path=installed)
     assert (right.returncode, right.stderr) == (0, "")
     assert "costs.csv" in right.stdout
@@ -165,7 +165,7 @@ def test_check_asks_the_package(installed: Path, invoices: Path, tmp_path: Path)
 
 
 def test_a_package_that_cannot_be_imported(installed: Path, invoices: Path, tmp_path: Path) -> None:
-    """A configured ecosystem whose code is broken stops the start, with the reason and without a traceback."""
+    """A configured ecosystem whose code is broken prevents the start, with the reason and without a traceback."""
     broken = tmp_path / "broken"
     shutil.copytree(installed, broken)
     plugin = broken / "acme_ecosystem" / "plugin.py"
@@ -179,14 +179,14 @@ def test_a_package_that_cannot_be_imported(installed: Path, invoices: Path, tmp_
 
 
 def test_without_the_package(invoices: Path, tmp_path: Path) -> None:
-    """The error for an ecosystem that is not installed lists those that are."""
+    """A configured ecosystem that is not installed is an error."""
     said = check(tmp_path)
     assert said.returncode == 2
     assert "there is no such ecosystem" in said.stderr
 
 
 def test_the_tutorial_is_the_package() -> None:
-    """The blocks of each file, one below the other, are that file, and every file of the package is shown."""
+    """The blocks of each file on the page together are that file, and every file of the package is shown."""
     text = TUTORIAL.read_text(encoding="utf-8")
     shown: dict[str, str] = {}
     for name, continued, block in re.findall(
@@ -220,7 +220,7 @@ def test_the_tutorial_is_the_package() -> None:
     ],
 )
 def test_the_tutorial_names_every_field(record: type[Any]) -> None:
-    """Each record that a plugin makes or is given has a table of its fields, which says what may be left out."""
+    """Each record that a plugin creates or receives has a table of its fields, which marks the required ones."""
     table = TUTORIAL.read_text(encoding="utf-8").partition(f"| field of `{record.__name__}` |")[2].partition("\n\n")[0]
     documented = dict(re.findall(r"^\| `(\w+)` \| (yes|) ?\|", table, re.MULTILINE))
     assert documented == {
@@ -230,7 +230,7 @@ def test_the_tutorial_names_every_field(record: type[Any]) -> None:
 
 
 def test_the_tests_of_the_package(tmp_path: Path) -> None:
-    """They pass with pytest and the installed service alone, without anything of this repository's tests."""
+    """The tests of the package pass with only pytest and the installed service."""
     shutil.copytree(PACKAGE, tmp_path / "acme")
     said = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", "tests"],

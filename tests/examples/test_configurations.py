@@ -1,4 +1,4 @@
-"""The example configurations: valid, and the constructed ones run unchanged against a real Prometheus."""
+"""The example configurations are valid, and those with constructed costs run against a real Prometheus."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ GIB, MIB = 2**30, 2**20
 
 
 def copied(name: str, folder: Path) -> Path:
-    """An example in a folder of its own, where what it stores lands; it looks back less far, to be quick."""
+    """Return a copy of an example in a folder, for its data, with a shorter lookback."""
     text = (EXAMPLES / name).read_text(encoding="utf-8")
     assert "lookback_days: 14" in text
     (folder / name).write_text(text.replace("lookback_days: 14", f"lookback_days: {LOOKBACK_DAYS}"), encoding="utf-8")
@@ -53,7 +53,7 @@ def copied(name: str, folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def prometheus() -> Iterator[RealPrometheus]:
-    """What the exporters of the examples give, from the first day that the examples look at until now."""
+    """The metrics of the examples' exporters, for the days of the lookback until now."""
     seen = Scrapes(TODAY - timedelta(days=LOOKBACK_DAYS), TODAY, every=4)
     last = (NOW - seen.start) // timedelta(minutes=1)
 
@@ -76,7 +76,7 @@ def prometheus() -> Iterator[RealPrometheus]:
 
 @pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.yaml")), ids=lambda file: str(file.name))
 def test_every_example_is_valid(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As soon as its variables are set, an example can be used; its comments say which ones."""
+    """An example is valid when its variables are set, and its comments name these variables."""
     text = file.read_text(encoding="utf-8")
     active = "\n".join(line.partition("#")[0] for line in text.splitlines())
     for name in set(re.findall(r"\$\{(\w+)\}", active)):
@@ -87,7 +87,7 @@ def test_every_example_is_valid(file: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.yaml")), ids=lambda file: str(file.name))
 def test_what_is_commented_out_is_valid_too(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every key that an example suggests in a comment is valid in its place."""
+    """The keys that an example suggests in comments are valid in their place."""
     lines = []
     for line in file.read_text(encoding="utf-8").splitlines():
         offered = re.match(r"^( *)# ((?:- |  )*[a-z_A-Z]+:(?: .*)?|  +.*)$", line)
@@ -115,7 +115,7 @@ def test_an_example_runs(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """With nothing but the address of its metrics changed, it bills and allocates every day of its window."""
+    """With only the address of the metrics set, the example bills and allocates every day of its window."""
     monkeypatch.setenv("METRICS_URL", prometheus.url)
     with run_pipeline(copied(name, tmp_path), tenant) as ran:
         assert ran.result.outcome is RunOutcome.COMPLETED, ran.result.errors
@@ -128,8 +128,7 @@ def test_an_example_runs(
 def test_three_kinds_of_bill_in_one_service(
     prometheus: RealPrometheus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A cloud's bill, a cluster of one's own and a database, side by side: one process runs and serves all three, and
-    each adds up to the last digit."""
+    """One process runs and serves a cloud's bill, a self-managed cluster and a database, and each adds up exactly."""
     monkeypatch.setenv("METRICS_URL", prometheus.url)
     organisation = Organisation.generate(DemoSpec(today=TODAY, size="small", days=8))
     with DemoServer(organisation) as provider:
@@ -158,7 +157,7 @@ def test_three_kinds_of_bill_in_one_service(
 
 
 def _sums(client: httpx.Client, tenant: str) -> tuple[Decimal, Decimal]:
-    """Return what was billed and what was charged, according to the API."""
+    """Return the billed and the charged amount according to the API."""
     lines = client.get(f"/tenants/{tenant}/billing", params={"page_size": 1000}).json()
     assert lines["pages"] == 1
     charged = client.get(f"/tenants/{tenant}/chargebacks/aggregate").json()["total_amount"]
@@ -178,7 +177,7 @@ def test_an_example_is_checked_online(
     context: TenantContext,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Everything that the example names is found (of its three brokers, only one is served here)."""
+    """The check of an example has no warnings except for brokers, of which only one is served here."""
     monkeypatch.setenv("METRICS_URL", prometheus.url)
     configured = load_configuration(copied(name, tmp_path)).tenants[tenant]
     with configured.ecosystem.open(context, configured.plugin_settings) as gatherer:
@@ -188,7 +187,7 @@ def test_an_example_is_checked_online(
 
 @pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.yaml")), ids=lambda file: str(file.name))
 def test_an_example_is_served(file: Path, tmp_path: Path) -> None:
-    """The service starts with it, responds, and ends when requested."""
+    """The service starts with the example, responds, and stops when requested."""
     port = closed_port()
     text = file.read_text(encoding="utf-8").replace("port: 8080", f"port: {port}")
     written = tmp_path / file.name

@@ -17,7 +17,7 @@ DAY = date(2026, 1, 31)
 
 
 def line(resource: str = "lkc-1", cost: str = "1.5", **more: object) -> BillingLine:
-    """A small line of the day."""
+    """Return a small line of the day."""
     known = BillingLine(
         day=DAY,
         timestamp=datetime(2026, 1, 31, tzinfo=UTC),
@@ -45,18 +45,18 @@ def test_ids_do_not_depend_on_the_order_of_the_answer(bill: list[BillingLine], c
 
 @given(lines)
 def test_equal_lines_stay_two(bill: list[BillingLine]) -> None:
-    """Every line has an id of its own, even when two say the same."""
+    """Every line has its own id, even if two are equal."""
     assert len(set(line_ids(bill))) == len(bill)
 
 
 def test_what_does_not_matter_does_not_change_the_fingerprint() -> None:
-    """Ids of the response, names, descriptions and the way a number is written do not change the fingerprint."""
+    """Provider ids, names, descriptions and the format of numbers do not change the fingerprint."""
     same = line(cost="1.500", provider_id="x", resource_name="y", description="z", original_text="1.50000000000000")
     assert fingerprint([line()]) == fingerprint([same])
 
 
 def test_what_matters_changes_the_fingerprint() -> None:
-    """Amounts, quantities, tiers and environments do."""
+    """Amounts, quantities, tiers and environments change the fingerprint."""
     for change in (
         {"total_cost": Decimal("1.51")},
         {"quantity": Decimal(1)},
@@ -68,7 +68,7 @@ def test_what_matters_changes_the_fingerprint() -> None:
 
 
 def test_table_is_ordered_and_complete() -> None:
-    """The table of a day has all lines in list order, and environments that only the inventory knows."""
+    """The table of a day has all lines in order, and environments known only from the inventory."""
     table = billing_table(
         [line("lkc-2"), line("lkc-1", environment_id="env-1")],
         ecosystem="e",

@@ -1,4 +1,4 @@
-"""Budgets: amounts of months, parts of them, and thresholds."""
+"""Budgets: monthly amounts, parts of them, and thresholds."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ MONEY = st.decimals(min_value="0.01", max_value="1000000", places=2)
 
 
 def test_a_month_of_its_own_comes_first() -> None:
-    """Other months have what every month may cost, or nothing is said of them."""
+    """A month's own amount takes precedence over the monthly amount; without either, the amount is None."""
     budget = Budget("b", "B", amounts={"2026-12": Decimal("1500")}, monthly=Decimal("1000"))
     assert [budget.amount_of(each) for each in (NOVEMBER, DECEMBER)] == [Decimal(1000), Decimal(1500)]
     assert Budget("b", "B", amounts={"2026-12": Decimal(1)}).amount_of(NOVEMBER) is None
 
 
 def test_it_is_stored_whole() -> None:
-    """What was written comes back."""
+    """A budget read from its JSON equals the original."""
     budget = Budget(
         "b",
         "B",
@@ -38,7 +38,7 @@ def test_it_is_stored_whole() -> None:
 
 @given(MONEY, st.integers(1, 31))
 def test_the_days_of_a_month_have_its_amount(amount: Decimal, days: int) -> None:
-    """A part is for its days, to 10⁻¹²; all days together have all of it."""
+    """Parts of a month are exact to 10⁻¹², and all days have the full amount."""
     assert part_of_month(amount, days, days) == amount
     assert part_of_month(amount, 0, days) == 0
     each = part_of_month(amount, 1, days)
@@ -59,13 +59,13 @@ def test_the_days_of_a_month_have_its_amount(amount: Decimal, days: int) -> None
     ],
 )
 def test_what_a_threshold_looks_at(on: str, percent: str, to_date: str, expected: str | None, crosses: bool) -> None:
-    """The amount of the month is 100, and 40 of it are for the days until now."""
+    """A threshold compares costs to date, pace or forecast with the month's 100, 40 of it due by now."""
     its = Spending(Decimal(100), Decimal(to_date), Decimal(40), None if expected is None else Decimal(expected))
     assert its.crosses(Threshold(on, Decimal(percent))) is crosses  # type: ignore[arg-type]
 
 
 def test_a_forecast_is_clear_three_percent_below() -> None:
-    """A forecast that moves around its limit is not reported again and again."""
+    """A forecast clears a threshold three percent below it, so that small changes are not reported again."""
     threshold = Threshold("forecast", Decimal(50))
     clear = [
         Spending(Decimal(100), Decimal(0), Decimal(0), Decimal(text)).is_clear_of(threshold)
@@ -75,5 +75,5 @@ def test_a_forecast_is_clear_three_percent_below() -> None:
 
 
 def test_equal_thresholds_have_one_key() -> None:
-    """However their percentages are written."""
+    """Thresholds that differ only in how the percentage is written have the same key."""
     assert Threshold("actual", Decimal("80.00")).key == Threshold("actual", Decimal("80")).key == "actual 80"

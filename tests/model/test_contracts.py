@@ -1,4 +1,4 @@
-"""Amounts drawn from commitments: exact, in any order in which the costs become known."""
+"""Amounts drawn from commitments: exact, and independent of the order in which costs become known."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ PLACES = ("KAFKA", "FLINK", "CONNECT")
 
 
 def commitment(size: str = "100", **more: Any) -> Commitment:
-    """A commitment of money for the whole term, if nothing else is said."""
+    """Return a commitment of money for the whole term, unless ``more`` overrides it."""
     values: dict[str, Any] = {"contract": "c", "id": "a", "kind": "spend", "unit": None, "interval": "term"}
     return Commitment(**(values | {"size": Decimal(size), "days": TERM} | more))
 
 
 def cost(day: int, charges: str, credit: str = "0", place: str = "KAFKA", quantity: str = "0") -> DayCost:
-    """Return the cost of a product group on a day of the term, by the number of the day."""
+    """Return the cost of a product group, ``day`` days after the start of the term."""
     at = {"product_category": place}
     return DayCost(START + timedelta(days=day), at, "GB", Decimal(charges), Decimal(credit), Decimal(quantity))
 
@@ -37,7 +37,7 @@ def drawn(drawing: Drawing, each: Commitment, day: int = 30) -> list[tuple[Decim
 
 
 def test_intervals_begin_on_the_day_of_the_contract() -> None:
-    """Or on the last one of a shorter month; the last interval ends with the contract."""
+    """An interval begins on the contract's day, or a shorter month's last one; the last ends with the contract."""
     found = [(each.start, each.end) for each in commitment(interval="monthly").intervals]
     assert found[:3] == [
         (date(2026, 1, 31), date(2026, 2, 28)),
@@ -50,7 +50,7 @@ def test_intervals_begin_on_the_day_of_the_contract() -> None:
 
 
 def test_the_day_that_crosses_the_limit_is_split() -> None:
-    """Into what is left, and what goes to the next commitment, or nowhere."""
+    """The cost that crosses the limit goes to the next commitment; what exceeds both is not applied."""
     first, second = commitment("100", priority=1), commitment("10", id="b", interval="monthly")
     drawing = draw([second, first], [cost(0, "60"), cost(2, "60.000000000001")])
     assert drawn(drawing, first) == [(Decimal(100), Decimal(0))]
@@ -62,7 +62,7 @@ def test_the_day_that_crosses_the_limit_is_split() -> None:
 
 
 def test_what_is_left_may_be_used_later() -> None:
-    """In the next interval, where the contract says so."""
+    """With rollover, what is left can be used in the next interval."""
     costs = [cost(0, "30"), cost(30, "150")]
     assert drawn(draw([commitment(interval="monthly")], costs), commitment(interval="monthly")) == [
         (Decimal(30), Decimal(70)),
@@ -73,7 +73,7 @@ def test_what_is_left_may_be_used_later() -> None:
 
 
 def test_credits_give_back() -> None:
-    """What was drawn, and no more; nothing where a contract counts what is there before them."""
+    """Credits return what was drawn and no more; a commitment that counts costs before credits ignores them."""
     billed, before = commitment(), commitment(counts="before_credits")
     costs = [cost(0, "40"), cost(1, "5", "-50")]
     drawing = draw([billed], costs)
@@ -85,7 +85,7 @@ def test_credits_give_back() -> None:
 
 
 def test_a_commitment_of_usage() -> None:
-    """A quantity in the unit of the line; the money of the part that has room goes with it."""
+    """A commitment of usage draws quantities in its unit, and applies the matching part of the cost."""
     usage = commitment("8", kind="usage", unit="GB")
     drawing = draw([usage], [cost(0, "30", quantity="6"), cost(1, "30", quantity="3")])
     (now,) = drawing.of(usage, START)
@@ -100,7 +100,7 @@ def test_a_commitment_of_usage() -> None:
 
 
 def test_only_what_it_applies_to() -> None:
-    """Other costs of its days are not applied, and of other days none of its bill."""
+    """A cost that the commitment excludes is not applied; a cost outside its days is not counted."""
     kafka = commitment(applies_to={"product_category": frozenset({"KAFKA"})})
     drawing = draw([kafka], [cost(0, "1"), cost(0, "2", place="FLINK"), cost(-1, "4"), cost(181, "8")])
     shares = drawing.shares["c"]
@@ -148,8 +148,8 @@ _COMMITMENTS = st.builds(
     st.randoms(),
 )
 def test_everything_is_somewhere(commitments: list[Commitment], costs: list[DayCost], shuffled: Any) -> None:
-    """What is applied and what is not add up to what was billed, to the unit; no commitment gives more than it has, and
-    the order in which costs became known changes nothing."""
+    """Applied and other costs sum to the bill exactly, no commitment exceeds its size, and the order of costs does not
+    matter."""
     named = [Commitment(**(vars(each) | {"id": f"{number}"})) for number, each in enumerate(commitments)]
     drawing = draw(named, costs)
     for each in named:
@@ -170,7 +170,7 @@ def test_everything_is_somewhere(commitments: list[Commitment], costs: list[DayC
 
 
 def test_when_it_will_be_used_up() -> None:
-    """If weeks are like the highest of ten, the middle one, or the lowest; and what is left at the end."""
+    """The outlook has the day of exhaustion for high, median and low weeks, and what is left at the end."""
     each = commitment("1000")
     costs = [cost(day, str(10 + day % 7)) for day in range(28)]
     counted = [START + timedelta(days=day) for day in range(28)]

@@ -29,7 +29,7 @@ days = st.dates(date(2026, 1, 1), date(2026, 3, 31))
 
 @given(st.lists(amounts, max_size=20), rates)
 def test_parts_sum_to_their_total(parts: list[Decimal], rate: Decimal) -> None:
-    """The converted sum is the sum of converted parts, to the last digit, with at most twenty decimals."""
+    """The sum of converted parts equals the converted sum exactly, with at most twenty decimals."""
     whole = converted(exact_sum(parts), rate)
     assert exact_sum(converted(part, rate) for part in parts) == whole
     assert -int(whole.as_tuple().exponent) <= CONVERTED_PLACES
@@ -37,7 +37,7 @@ def test_parts_sum_to_their_total(parts: list[Decimal], rate: Decimal) -> None:
 
 @given(st.dictionaries(days, amounts), st.tuples(rates, rates, rates))
 def test_each_month_has_its_rate(parts: dict[date, Decimal], of_months: tuple[Decimal, Decimal, Decimal]) -> None:
-    """A sum over months is the sum of each month's amounts at the rate of the month."""
+    """Each month of a sum is converted at its own rate."""
     known = {date(2026, month, 1): rate for month, rate in enumerate(of_months, 1)}
     by_month = [
         converted(exact_sum(parts[day] for day in parts if day.month == each.month), rate)
@@ -49,14 +49,14 @@ def test_each_month_has_its_rate(parts: dict[date, Decimal], of_months: tuple[De
 
 @given(days, days)
 def test_months_between(first: date, last: date) -> None:
-    """The parts are the days of the range, each within one month."""
+    """The parts cover the days of the range in order, each within one month."""
     parts = months_between(DayRange(first, last))
     assert [day for part in parts for day in part] == list(DayRange(first, last))
     assert all(len({day.month for day in part}) == 1 for part in parts)
 
 
 def test_missing_months() -> None:
-    """Each month without a rate is named once."""
+    """Each month without a rate is listed once."""
     known = {parse_month("2026-02"): Decimal("0.9")}
     asked = [date(2026, 3, 2), date(2026, 1, 1), date(2026, 2, 1), date(2026, 1, 31)]
     assert missing_months(known, asked) == ["2026-01", "2026-03"]
@@ -64,14 +64,14 @@ def test_missing_months() -> None:
 
 @pytest.mark.parametrize("wrong", ["0", "-1", "10000000000", "0.123456789"])
 def test_what_is_no_rate(wrong: str) -> None:
-    """A rate is above zero, and exact with its digits."""
+    """A rate must be above zero, below 10¹⁰, and have at most eight decimals."""
     with pytest.raises(ValueError, match="should"):
         checked_rate(Decimal(wrong))
 
 
 @pytest.mark.parametrize("wrong", ["2026-13", "2026-1", "2026", "2026-10-01", "", "0226-10"])
 def test_what_is_no_month(wrong: str) -> None:
-    """A month is written as in 2026-10."""
+    """A month must be written like 2026-10."""
     with pytest.raises(ValueError, match="should be a month"):
         parse_month(wrong)
 

@@ -1,4 +1,4 @@
-"""Days are UTC, zones follow their calendar."""
+"""Days in UTC and in local time zones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DAYS = st.dates(date(2000, 1, 1), date(2099, 12, 1))
 
 @given(_DAYS, st.integers(0, 400), st.integers(1, 31))
 def test_windows_cover_a_range_exactly(start: date, length: int, size: int) -> None:
-    """The windows of a range are its days, each once and in order, none longer than the limit."""
+    """The windows of a range contain each of its days once, in order, and none is longer than the limit."""
     whole = DayRange(start, start + timedelta(days=length))
     windows = list(whole.windows(size))
     assert [day for window in windows for day in window] == list(whole)
@@ -48,7 +48,7 @@ def test_a_day_whose_midnight_is_skipped_begins_after_the_gap() -> None:
 
 
 def test_days_touched_by_instants() -> None:
-    """A half-open range of instants touches the day it ends in only if it goes beyond midnight."""
+    """A half-open range of instants includes its last day only if it ends after midnight."""
     midnight = datetime(2026, 1, 2, tzinfo=UTC)
     assert list(InstantRange(midnight - timedelta(hours=1), midnight).days()) == [date(2026, 1, 1)]
     assert list(InstantRange(midnight - timedelta(hours=1), midnight + timedelta(seconds=1)).days()) == [
@@ -59,13 +59,13 @@ def test_days_touched_by_instants() -> None:
 
 @pytest.mark.parametrize("name", ["", "Mars/Olympus", "../etc/passwd", "UTC\x00", "/etc/localtime"])
 def test_unknown_zones_are_refused(name: str) -> None:
-    """A value that is no IANA zone is a clear error, whatever else it is."""
+    """Anything other than an IANA time zone raises a clear error."""
     with pytest.raises(ValueError, match="is not an IANA time zone"):
         zone_named(name)
 
 
 def test_instants_are_read_with_and_without_offset() -> None:
-    """A time without offset is UTC; any other is brought to UTC; both are written with Z."""
+    """A time without offset is UTC; any other is converted to UTC; both are written with Z."""
     assert render_instant(parse_instant("2026-01-01T00:00:00")) == "2026-01-01T00:00:00Z"
     assert render_instant(parse_instant("2026-01-01T02:00:00+02:00")) == "2026-01-01T00:00:00Z"
     with pytest.raises(ValueError, match="is not an ISO 8601"):
@@ -73,7 +73,7 @@ def test_instants_are_read_with_and_without_offset() -> None:
 
 
 def test_a_gap_has_passed_when_it_lies_on_either_side_of_now() -> None:
-    """Since ever, a gap has passed; since an instant that is further ahead than the gap, too."""
+    """A gap has passed if the last instant is None, that long ago, or further ahead than the gap."""
     now, gap = datetime(2026, 1, 31, 12, tzinfo=UTC), timedelta(hours=24)
     assert has_passed(gap, None, now)
     for hours, passed in ((-25, True), (-24, True), (-23, False), (0, False), (23, False), (25, True)):
@@ -81,7 +81,7 @@ def test_a_gap_has_passed_when_it_lies_on_either_side_of_now() -> None:
 
 
 def test_ends_of_months() -> None:
-    """Every month has one."""
+    """Each month ends on its last calendar day."""
     assert [(month_of(date(2026, month, 15)).end - ONE_DAY).day for month in range(1, 13)] == [
         *(31, 28, 31, 30, 31, 30),
         *(31, 31, 30, 31, 30, 31),

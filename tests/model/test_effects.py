@@ -1,4 +1,4 @@
-"""The effects of a change sum to it, for every bill."""
+"""The effects of a change sum to the difference, for every bill."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ def _costs(random: Random) -> dict[str, int]:
 
 
 def _charged(random: Random) -> Charged:
-    """A part of a bill: unlikely ones too, such as shares larger than the bill, refunds, and methods that the bill does
-    not have."""
+    """Return a random part of a bill; some have shares above the bill, refunds, or methods that the bill lacks."""
     if random.random() < 0.1:
         return Charged({}, None)
     quantity = random.choice([None, Quantity(_amount(random), random.choice([None, "GB", HOURS]))])
@@ -37,12 +36,12 @@ def _charged(random: Random) -> Charged:
 
 
 def test_charges_and_refunds_are_one_effect() -> None:
-    """Where a charge and its refund nearly cancel, no quantity, price or share is scaled: that would explode."""
+    """If charges and refunds nearly cancel, the difference is one correction, because scaling would explode."""
     plain = Charged({USED: 130 * ONE}, BilledType({USED: 130 * ONE}, Quantity(2 * ONE, HOURS)))
     lines = BilledType({USED: 10 * ONE}, Quantity(8 * ONE, HOURS), has_refunds=True)
     assert effects(Charged({USED: 10 * ONE}, lines), plain, (1, 2)) == {"correction": 120 * ONE}
     assert effects(plain, Charged({USED: 10 * ONE}, lines), (2, 1)) == {"correction": -120 * ONE}
-    # The bill does not say so, but the shares do: they are not between 0 and 1.
+    # The bill does not show it, but the shares do: they are not between 0 and 1.
     nearly = BilledType({USED: 10 * ONE}, Quantity(8 * ONE, HOURS))
     assert effects(Charged({USED: -390 * ONE}, nearly), plain, (1, 2)) == {"correction": 520 * ONE}
     assert effects(Charged({USED: 400 * ONE}, nearly), plain, (1, 2)) == {"correction": -270 * ONE}
@@ -52,7 +51,7 @@ def test_charges_and_refunds_are_one_effect() -> None:
 
 
 def test_directions_are_those_of_what_is_compared() -> None:
-    """A refund that is halved adds to the cost, and its quantity is smaller; the number of days counts for itself."""
+    """A halved refund adds to the cost although its quantity decreases; the number of days is a separate effect."""
 
     def _refund(amount: int, quantity: int) -> Charged:
         return Charged({USED: -amount * ONE}, BilledType({USED: -amount * ONE}, Quantity(quantity * ONE, HOURS)))
@@ -66,7 +65,7 @@ def test_directions_are_those_of_what_is_compared() -> None:
 
 @pytest.mark.parametrize("cases", [5_000, pytest.param(20_000, marks=pytest.mark.drill)])
 def test_effects_sum_to_the_difference(cases: int) -> None:
-    """Refunds, missing quantities, prices of zero, empty sides: the effects sum to the difference exactly."""
+    """Effects sum to the difference exactly, with refunds, missing quantities, zero prices and empty sides."""
     random = Random(11)
     seen = set()
     for _ in range(cases):
@@ -80,7 +79,7 @@ def test_effects_sum_to_the_difference(cases: int) -> None:
 
 
 def test_nothing_changes_nothing() -> None:
-    """The same amounts of the same bill have no effects."""
+    """Equal amounts of the same bill have no effects."""
     random = Random(12)
     for _ in range(1000):
         charged, days = _charged(random), random.randint(1, 400)
@@ -88,7 +87,7 @@ def test_nothing_changes_nothing() -> None:
 
 
 def test_each_effect_alone() -> None:
-    """One thing that differs is one effect."""
+    """A single difference has a single effect."""
     before = Charged({USED: 60}, BilledType({USED: 100}, Quantity(10, HOURS)))
 
     def _after(amount: int, cost: int, quantity: int = 10) -> Charged:
@@ -102,7 +101,7 @@ def test_each_effect_alone() -> None:
 
 
 def test_owners_and_members() -> None:
-    """A payer that takes over a resource, or shares it with fewer, owes that to the ownership."""
+    """Taking over a resource, or sharing it with fewer members, is an effect of ownership."""
     billed = BilledType({"direct": 100})
     assert effects(Charged({}, billed), Charged({"direct": 100}, billed), (1, 1)) == {"ownership": 100}
     shared = BilledType({"even_split": 100})
@@ -112,8 +111,7 @@ def test_owners_and_members() -> None:
 
 
 def test_other_policies_and_other_methods() -> None:
-    """Another policy, or another method of the same one because measurements are missing, is neither usage nor
-    ownership."""
+    """Another policy, or another method because measurements are missing, is an effect of the policy."""
     before = Charged({USED: 70 * 10**12}, BilledType({USED: 100 * 10**12}, policies=frozenset("a")))
     even = Charged({"even_split": 50 * 10**12}, BilledType({"even_split": 100 * 10**12}, policies=frozenset("a")))
     assert effects(before, even, (1, 1)) == {"policy": -20 * 10**12}
@@ -122,14 +120,14 @@ def test_other_policies_and_other_methods() -> None:
 
 
 def test_rounding_of_portions_is_no_policy() -> None:
-    """Parts of a cost are rounded for each line; that is not another way of splitting it."""
+    """Rounding the parts of a line is not a change of policy."""
     before = Charged({USED: 35}, BilledType({USED: 70, "even_split": 30}))
     after = Charged({USED: 71}, BilledType({USED: 141, "even_split": 60}))
     assert effects(before, after, (1, 1)) == {"price": 35, "share": 1}
 
 
 def test_without_a_quantity_it_is_the_price() -> None:
-    """Lines without quantities, in other units, or that cost nothing before, change by their price."""
+    """Without comparable quantities, or if the lines cost nothing before, the change is an effect of the price."""
     before = Charged({USED: 60}, BilledType({USED: 100}))
     assert effects(before, Charged({USED: 120}, BilledType({USED: 200})), (1, 1)) == {"price": 60}
     units = (BilledType({USED: cost}, Quantity(10, unit)) for cost, unit in ((100, "GB"), (200, "TB")))

@@ -1,4 +1,4 @@
-"""Containment and lifetimes."""
+"""Parents and lifetimes of resources."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ DAY = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def test_environment_at_any_depth() -> None:
-    """A resource lies in the environment above it; a circle of parents and an unknown parent lie in none."""
+    """A resource is in the environment above it; with cyclic or unknown parents it is in none."""
     resources = [
         Resource("env-1", "environment"),
         Resource("lkc-1", "kafka_cluster", parent_id="env-1"),
@@ -26,7 +26,7 @@ def test_environment_at_any_depth() -> None:
 
 
 def test_lifetimes_are_half_open() -> None:
-    """What was created at the end of a span, or deleted at its start, was not alive during it."""
+    """A resource created at the end of a range, or deleted at its start, was not alive in it."""
     end = DAY + timedelta(days=1)
     assert alive_during(None, None, DAY, end)
     assert alive_during(DAY + timedelta(hours=23), None, DAY, end)

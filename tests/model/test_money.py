@@ -29,13 +29,13 @@ amounts = st.integers(-(10**38) + 1, 10**38 - 1).map(from_units)
 
 @given(amounts)
 def test_units_and_back_lose_nothing(amount: Decimal) -> None:
-    """An amount turned into units of 10⁻¹² and back is the same amount."""
+    """Converting an amount to units of 10⁻¹² and back loses nothing."""
     assert from_units(to_units(amount)) == amount
 
 
 @given(amounts)
 def test_rendering_is_exact_and_plain(amount: Decimal) -> None:
-    """The rendered text is the very number, without exponent or superfluous zeros, with at least two decimals."""
+    """The rendered text is exact, with at least two decimals, without exponent or other trailing zeros."""
     text = render(amount)
     whole, _, fraction = text.partition(".")
     assert parse_decimal(text) == amount
@@ -53,14 +53,14 @@ def test_total_does_not_depend_on_the_order(values: list[Decimal]) -> None:
 
 @given(st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**20), max_value=10**20))
 def test_json_numbers_are_decimals_of_their_text(value: Decimal) -> None:
-    """A number in JSON becomes the decimal that its text spells; no float is ever in between."""
+    """A JSON number becomes the decimal of its text, never through a float."""
     parsed = parse_json(f'{{"amount": {value:f}}}')["amount"]
     assert isinstance(parsed, Decimal | int)
     assert parsed == value
 
 
 def test_half_even_once() -> None:
-    """Beyond twelve decimals an amount is rounded half-even."""
+    """An amount is rounded half-even to twelve decimals."""
     assert to_amount(Decimal("0.0000000000015")) == Decimal("0.000000000002")
     assert to_amount(Decimal("0.0000000000025")) == Decimal("0.000000000002")
     assert not is_exact(Decimal("0.0000000000025"))
@@ -69,19 +69,19 @@ def test_half_even_once() -> None:
 
 @pytest.mark.parametrize("text", ["", "abc", "NaN", "Infinity", "1,5"])
 def test_what_is_no_finite_number_is_refused(text: str) -> None:
-    """Only finite decimal numbers are numbers."""
+    """Only finite decimal numbers are accepted."""
     with pytest.raises(ValueError, match="is not a"):
         parse_decimal(text)
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    """An amount of more than 26 digits before the point is an error, not a rounded number."""
+    """An amount with more than 26 digits before the point raises an error; it is not rounded."""
     with pytest.raises(ValueError, match="does not fit"):
         to_amount(Decimal(10) ** 26)
 
 
 def test_sums_that_cannot_be_shown_are_refused() -> None:
-    """The limit of an amount is also that of a sum, a difference and an amount of units; only an exact sum has none."""
+    """Sums, differences and amounts of units have the limit of an amount; only exact sums have none."""
     most = from_units(10**38 - 1)
     less = most.copy_negate()
     assert total([most, most, less]) == most
@@ -98,6 +98,6 @@ def test_sums_that_cannot_be_shown_are_refused() -> None:
 
 @pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])
 def test_json_has_no_such_constants(constant: str) -> None:
-    """Python's own extension of JSON is not accepted."""
+    """NaN and infinity are rejected: they are Python's extension of JSON."""
     with pytest.raises(ValueError, match="not a JSON number"):
         parse_json(json.dumps({"a": 1}).replace("1", constant))

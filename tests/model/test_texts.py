@@ -1,4 +1,4 @@
-"""Texts from outside, made safe to store."""
+"""Cleaning of external text before it is stored."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ ANYTHING = st.text(st.characters(codec=None, exclude_categories=()))
     ],
 )
 def test_what_cannot_be_stored_is_replaced(text: str, clean: str) -> None:
-    """NUL is dropped, breaks become spaces, all else becomes U+FFFD; ordinary text stays."""
+    """NUL is removed, breaks become spaces, other invalid characters become U+FFFD; ordinary text is unchanged."""
     assert clean_text(text) == clean
 
 
 @given(ANYTHING)
 def test_a_clean_text_can_be_stored(text: str) -> None:
-    """It is UTF-8 without control characters, and cleaning it again changes nothing."""
+    """Clean text is UTF-8 without control characters, and cleaning it again changes nothing."""
     clean = clean_text(text)
     clean.encode()
     assert not any(ord(each) < 32 or 127 <= ord(each) < 160 for each in clean)
@@ -40,14 +40,14 @@ def test_a_clean_text_can_be_stored(text: str) -> None:
 
 @given(ANYTHING, st.integers(20, 300))
 def test_an_id_fits(text: str, longest: int) -> None:
-    """An id never has more characters than its column, and does not change when it is cleaned again."""
+    """A clean id fits its column, and cleaning it again changes nothing."""
     found = clean_id(text * 3, longest)
     assert len(found) <= longest
     assert clean_id(found, longest) == found
 
 
 def test_long_ids_stay_apart() -> None:
-    """Two ids that differ behind the cut are two; one is the same wherever it is cut."""
+    """Long ids that differ only after the cut stay different, and equal ids stay equal."""
     one, two = "x" * 300 + "1", "x" * 300 + "2"
     assert clean_id(one) != clean_id(two)
     assert clean_id(one) == clean_id("x" * 300 + "1")
@@ -56,7 +56,7 @@ def test_long_ids_stay_apart() -> None:
 
 @given(st.lists(st.text(st.characters(codec="utf-8"), max_size=30)))
 def test_a_column_is_cleaned_like_its_texts(texts: list[str]) -> None:
-    """A column that is clean is given back as it is."""
+    """A column is cleaned like its values; a clean column is returned unchanged."""
     column = pa.chunked_array([pa.array(texts, pa.string())])
     found = clean_column(column, 20)
     assert found.to_pylist() == [clean_id(text, 20) for text in texts]
@@ -64,7 +64,7 @@ def test_a_column_is_cleaned_like_its_texts(texts: list[str]) -> None:
 
 
 def test_a_document_is_cleaned_at_any_depth() -> None:
-    """Keys and values, and nothing but texts."""
+    """Surrogates are replaced in keys and values at any depth; other types are unchanged."""
     assert replace_surrogates({"a\ud83d": [1, None, {"b": "\udc00"}]}) == {"a\ufffd": [1, None, {"b": "\ufffd"}]}
 
 
@@ -80,12 +80,12 @@ def test_a_document_is_cleaned_at_any_depth() -> None:
     ],
 )
 def test_values_in_a_text(texts: list[str], values: set[str]) -> None:
-    """Commas separate them, unless a backslash says otherwise; other backslashes are themselves."""
+    """Commas separate values unless escaped by a backslash; other backslashes are literal."""
     assert separated_values(texts) == values
 
 
 @given(st.sets(st.text(alphabet=",\\ab\n", max_size=6), min_size=1))
 def test_every_value_can_be_written(values: set[str]) -> None:
-    """With a backslash before each comma and each backslash, several in one text."""
+    """Values with commas and backslashes can be written in one text by escaping both."""
     written = ",".join(value.replace("\\", "\\\\").replace(",", "\\,") for value in sorted(values))
     assert separated_values([written]) == values

@@ -1,4 +1,4 @@
-"""The nouns of the topic overlay."""
+"""The model of the topic overlay."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from chargeback.model.topics import (
 
 
 def dimension_id(**values: str | None) -> int:
-    """The id of a dimension whose other columns are all `x`."""
+    """Return the id of a dimension whose other columns are all `x`."""
     row = {name: values.get(name, "x") for name in TOPIC_DIMENSION_COLUMNS}
     columns = ", ".join(f"${name}::VARCHAR AS {name}" for name in row)
     found: tuple[int] | None = duckdb.execute(
@@ -31,17 +31,17 @@ def dimension_id(**values: str | None) -> int:
 
 
 def test_no_column_is_a_float() -> None:
-    """Money and quantities are decimals."""
+    """No column is a float: money and quantities are decimals."""
     assert not [field.name for field in TOPIC_ATTRIBUTIONS if pa.types.is_floating(field.type)]
 
 
 def test_keys_are_columns() -> None:
-    """Order and dimension name columns that there are."""
+    """The order and the dimension use existing columns."""
     assert {*TOPIC_ORDER, *TOPIC_DIMENSION_COLUMNS} <= set(TOPIC_ATTRIBUTIONS.names)
 
 
 def test_a_dimension_is_told_by_every_column() -> None:
-    """Another value anywhere is another dimension, and a value does not slip into the next column."""
+    """Every column changes the id, and values of adjacent columns are not confused."""
     ids = {dimension_id(), *(dimension_id(**{name: "y"}) for name in TOPIC_DIMENSION_COLUMNS)}
     assert len(ids) == len(TOPIC_DIMENSION_COLUMNS) + 1
     assert dimension_id(env_id=None, cluster_resource_id="a") != dimension_id(env_id="a", cluster_resource_id="")
@@ -49,18 +49,18 @@ def test_a_dimension_is_told_by_every_column() -> None:
 
 
 def test_an_unknown_environment_is_an_empty_one() -> None:
-    """The id does not depend on how it is said that the environment is unknown."""
+    """The id is the same whether an unknown environment is None or empty."""
     assert dimension_id(env_id=None) == dimension_id(env_id="")
 
 
 def test_a_topic_has_one_id_in_python_and_in_the_query_engine() -> None:
-    """Rows find their topic in the inventory."""
+    """The id of a topic in SQL equals its id in Python."""
     query = f"SELECT {TOPIC_RESOURCE_SQL} FROM (SELECT 'lkc-1' AS cluster_resource_id, 'a:b' AS topic_name)"
     assert duckdb.execute(query).fetchone() == (topic_resource_id("lkc-1", "a:b"),)
 
 
 def test_a_plan_knows_other_spellings() -> None:
-    """An alias has the method of its type; patterns are those of a shell."""
+    """An alias uses the method of its type; exclusions are shell patterns."""
     plan = TopicPlan({"A": TopicMethod("even_split")}, {"B": "A"}, "cluster", "topic", ("_*", "x?"))
     assert plan.method_of("A") == plan.method_of("B") == TopicMethod("even_split")
     assert plan.method_of("C") is None
@@ -68,5 +68,5 @@ def test_a_plan_knows_other_spellings() -> None:
 
 
 def test_retention_counts_days_back() -> None:
-    """Rows are kept for as many days back as the plan says."""
+    """The oldest day kept is ``retention_days`` before the given day."""
     assert TopicPlan({}, {}, "cluster", "topic", retention_days=31).oldest_day(date(2026, 3, 31)) == date(2026, 2, 28)

@@ -1,4 +1,4 @@
-"""Measured values are taken from their text."""
+"""Measured values are parsed from text."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ def test_values_are_kept_with_six_decimals(text: str, value: Decimal) -> None:
 
 @pytest.mark.parametrize("text", ["NaN", "+Inf", "-Inf", "-1", "1e400", "", "many"])
 def test_values_that_must_not_count(text: str) -> None:
-    """What is not a measurement is none: not a number, infinite, negative, absurd."""
+    """NaN, infinite, negative, huge and non-numeric values are None."""
     assert parse_quantity(text) is None

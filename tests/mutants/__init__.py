@@ -1,1 +1,1 @@
-"""Small faults that the tests must notice: `make mutants` puts them into the code, one after the other."""
+"""Small faults that the tests must notice: `make mutants` puts them into the code one by one."""

@@ -1,6 +1,6 @@
-"""Put every fault into a copy of the code and see which tests notice: first those of ``make test``, then all.
+"""Put each fault into a copy of the code and report the first test that fails: of ``make test``, then of all.
 
-A table goes to standard output; the exit code is 1 if a fault was noticed by no test.
+The table is printed; the exit code is 1 if no test notices a fault.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 
 
 def noticed(copy: Path, fault: Fault, *options: str) -> str | None:
-    """Return the first test that fails with a fault in a copy of the code, or None."""
+    """Put a fault into a copy of the code; return the first test that fails, or None."""
     file = copy / "src" / "chargeback" / fault.path
     text = file.read_text(encoding="utf-8")
     assert text.count(fault.before) == 1, f"{fault.path} has {text.count(fault.before)} times {fault.before!r}"
@@ -60,7 +60,7 @@ def noticed(copy: Path, fault: Fault, *options: str) -> str | None:
 
 
 def copied(folder: Path) -> Path:
-    """Copy what the tests need, and compile the code: a compiled module counts while its source is the same text."""
+    """Copy what the tests need, and compile the code; a compiled module is valid while its source has the same hash."""
     for name in _COPIED:
         source = ROOT / name
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

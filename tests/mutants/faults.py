@@ -1,4 +1,4 @@
-"""The faults: where, what stands there, and what stands there instead; and the tests that are about it."""
+"""The faults: the file, its source before and after, and the tests that should notice."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Final
 
 @dataclass(frozen=True)
 class Fault:
-    """In ``path`` below ``src/chargeback``, ``before`` (which occurs once) is replaced by ``after``. ``tests`` are
-    folders and files below ``tests``, the nearest first."""
+    """``before``, which occurs once in ``path`` below ``src/chargeback``, is replaced by ``after``. ``tests`` are
+    folders and files below ``tests``, the closest first."""
 
     path: str
     before: str
@@ -207,7 +207,7 @@ FAULTS: Final = (
         "pipeline/test_retain.py pipeline",
     ),
     Fault("pipeline/supervisor.py", "if name in self._cleared:", "if False:", "pipeline/test_supervisor.py"),
-    # What a lease and a day are stored as.
+    # Storage of leases and days.
     Fault(
         "store/control/lease.py",
         "tenant.c.lease_epoch == self.epoch, tenant.c.lease_owner.is_not(None)",

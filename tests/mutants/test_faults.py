@@ -1,4 +1,4 @@
-"""The faults of `make mutants` fit the code."""
+"""The faults of `make mutants` match the code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TESTS = Path(__file__).parents[1]
 
 
 def test_every_fault_can_be_made() -> None:
-    """What a fault replaces is there once, and so are the tests that are about it."""
+    """The source that a fault replaces occurs once, and its tests exist."""
     wrong = [(each.path, each.before) for each in FAULTS if (SOURCE / each.path).read_text().count(each.before) != 1]
     assert wrong == []
     assert {test for each in FAULTS for test in each.tests.split() if not (TESTS / test).exists()} == set()

@@ -1,1 +1,1 @@
-"""Tests of messages, and of the ways to send them."""
+"""Tests of messages, and of how they are sent."""

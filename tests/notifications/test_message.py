@@ -1,4 +1,4 @@
-"""An event as a message."""
+"""Messages made from events."""
 
 from __future__ import annotations
 
@@ -111,13 +111,13 @@ SAID: dict[str, tuple[str, dict[str, Any], str]] = {
 
 
 def event_of(kind: str, subject: str, body: dict[str, Any]) -> dict[str, Any]:
-    """An event as the outbox has it."""
+    """Return an event as stored in the outbox."""
     return {"kind": kind, "subject": subject, "body": body, "at": NOW, "dedupe_key": f"{kind} {subject}"}
 
 
 @pytest.mark.parametrize("kind", get_args(EventKind))
 def test_every_kind_has_a_sentence(kind: str) -> None:
-    """One line, that names the tenant."""
+    """Every kind of event has a sentence that names the tenant, and a link."""
     subject, body, said = SAID[kind]
     message = message_of("acme", event_of(kind, subject, body), "https://costs.example.com/ui/")
     assert message.sentence.startswith("acme: ")
@@ -127,7 +127,7 @@ def test_every_kind_has_a_sentence(kind: str) -> None:
 
 
 def test_a_message_has_one_id_for_ever() -> None:
-    """And another one for another tenant, or when it happens again."""
+    """A message keeps its id; another tenant or another occurrence has a different one."""
     event = event_of("shadow.ready", "shadow/next", {"days": 30})
     first, again = message_of("acme", event, None), message_of("acme", dict(event), "https://x")
     others = [message_of("globex", event, None), message_of("acme", event | {"dedupe_key": "other"}, None)]
@@ -137,14 +137,14 @@ def test_a_message_has_one_id_for_ever() -> None:
 
 
 def test_a_name_breaks_no_line() -> None:
-    """The sentence is the subject of a mail."""
+    """Line breaks in a name are removed, because the sentence is the subject of a mail."""
     message = message_of("acme", event_of("budget.late", "budget/x", BUDGET | {"name": "a\r\nBcc: you"}), None)
     assert "the budget a Bcc: you has" in message.sentence
     assert "\n" not in message.sentence
 
 
 def test_the_payload_is_thin() -> None:
-    """The body has a type, a time, the tenant, the event and its subject."""
+    """The payload has a type, a time, the tenant, and the event with its subject."""
     payload = try_message("acme", "desk", NOW, "https://x").payload
     assert (payload["type"], payload["data"]["tenant"], payload["data"]["subject"]) == ("test", "acme", "sink/desk")
     assert payload["data"]["sentence"] == "acme: this message says that desk can be reached."
@@ -152,7 +152,7 @@ def test_the_payload_is_thin() -> None:
 
 
 def test_a_digest_has_a_line_for_each_thing() -> None:
-    """Names break none of them."""
+    """A digest has one line for each item, even if a name has a line break."""
     subject, body, _ = SAID["digest.weekly"]
     body = body | {
         "before": None,

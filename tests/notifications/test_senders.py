@@ -1,4 +1,4 @@
-"""Sending messages to servers that accept them, refuse them, or do neither."""
+"""Sending messages to servers that accept them, refuse them, or fail."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ MESSAGE = try_message("acme", "desk", NOW, "https://costs.example.com/ui")
 
 
 def hook(url: str, *secrets: str, allow_private: bool = True) -> WebhookSettings:
-    """A webhook."""
+    """Return the settings of a webhook."""
     return WebhookSettings.model_validate(
         {"type": "webhook", "url": url, "secrets": secrets or (SECRET,), "allow_private": allow_private}
     )
 
 
 def test_a_webhook_is_signed_with_every_secret() -> None:
-    """The signature is valid for the receivers' libraries, in any zone of the clock."""
+    """Each signature can be verified with the receivers' library, in any time zone."""
     with Receiver() as receiver:
         now = datetime.now(timezone(timedelta(hours=9)))
         assert send(hook(receiver.url, SECRET, OTHER_SECRET), MESSAGE, now) == SendResult()
@@ -64,14 +64,14 @@ def test_a_webhook_is_signed_with_every_secret() -> None:
     ],
 )
 def test_what_a_receiver_answers(answer: Answer, outcome: SendResult) -> None:
-    """It has taken it or not, wants to be left alone for a while, or for ever; redirects are not followed."""
+    """The response decides whether a message is delivered, retried or given up; redirects are not followed."""
     with Receiver(lambda _received, _before: answer) as receiver:
         assert send(hook(receiver.url), MESSAGE, NOW) == outcome
     assert len(receiver.received) == 1
 
 
 def test_a_receiver_that_hangs_up_or_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither is waited for longer than an attempt takes."""
+    """A receiver that closes the connection or hangs is waited for no longer than an attempt takes."""
     monkeypatch.setattr(senders, "ATTEMPT_SECONDS", 0.2)
     for answer in (Answer(None), Answer(seconds=1)):
         with Receiver(lambda _received, _before, answer=answer: answer) as receiver:  # type: ignore[misc]
@@ -83,14 +83,14 @@ def test_a_receiver_that_hangs_up_or_hangs(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "10.1.2.3", "169.254.169.254", "[::1]", "[fd00::1]", "localhost"])
 def test_private_addresses_are_not_connected_to(host: str) -> None:
-    """Unless private addresses are allowed, the service cannot be used to reach the machines around it."""
+    """Private addresses are rejected unless they are allowed, to protect the internal network."""
     outcome = send(hook(f"https://{host}/hook", allow_private=False), MESSAGE, NOW)
     assert outcome.error is not None
     assert "not an address of the public internet" in outcome.error
 
 
 def test_what_was_checked_is_connected_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name that leads to a public address at first, and to a private one a moment later, leads nowhere."""
+    """The name is resolved once, and the connection goes to the address that was checked."""
     asked: list[str] = []
 
     def resolve(host: str, *_: object, **__: object) -> list[Any]:
@@ -113,7 +113,7 @@ def test_what_was_checked_is_connected_to(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_chat_gets_the_sentence_and_the_link() -> None:
-    """Without a signature: the address is the secret."""
+    """A chat receives the sentence and the link, unsigned: the address is the secret."""
     with Receiver() as receiver:
         settings = {"type": "slack", "url": receiver.url, "allow_private": True}
         assert send(ChatSettings.model_validate(settings), MESSAGE, NOW) == SendResult()
@@ -130,14 +130,14 @@ def test_a_chat_gets_the_sentence_and_the_link() -> None:
     ],
 )
 def test_settings_that_are_refused(settings: dict[str, Any], said: str) -> None:
-    """Without the secret in the message."""
+    """Invalid settings are rejected without showing the secret."""
     with pytest.raises(ValidationError, match=said) as refused:
         WebhookSettings.model_validate(settings)
     assert SECRET not in str(refused.value)
 
 
 def mails(*, port: int, **more: object) -> MailSettings:
-    """A mail server of the tests."""
+    """Return the settings of a mail server."""
     settings: dict[str, object] = {"type": "smtp", "host": "127.0.0.1", "port": port, "security": "none"}
     return MailSettings.model_validate(
         settings | {"sender": "costs@example.com", "to": ["ann@example.com", "ben@example.com"]} | more
@@ -145,10 +145,10 @@ def mails(*, port: int, **more: object) -> MailSettings:
 
 
 class _Mailbox(socketserver.StreamRequestHandler):
-    """A mail server that takes one mail, and refuses recipients that it does not know."""
+    """A mail server that accepts one mail and rejects unknown recipients."""
 
     def handle(self) -> None:
-        """Speak as much SMTP as a mail needs."""
+        """Implement the part of SMTP that a mail needs."""
         server: Any = self.server
         self.wfile.write(b"220 tests\r\n")
         while line := self.rfile.readline():
@@ -170,7 +170,7 @@ class _Mailbox(socketserver.StreamRequestHandler):
 
 @contextmanager
 def mailbox(*unknown: bytes) -> Iterator[Any]:
-    """A mail server; ``mails`` are those that it got."""
+    """Run a mail server; ``mails`` are the received ones."""
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Mailbox) as server:
         found: Any = server
         found.mails, found.unknown = [], unknown
@@ -180,7 +180,7 @@ def mailbox(*unknown: bytes) -> Iterator[Any]:
 
 
 def test_a_mail() -> None:
-    """The sentence is its subject; its id is the same each time."""
+    """The sentence is the subject of a mail; its id is the same each time."""
     with mailbox() as server:
         for _ in range(2):
             assert send(mails(port=server.server_address[1]), MESSAGE, NOW) == SendResult()
@@ -207,7 +207,7 @@ def test_a_mail_that_is_refused() -> None:
 
 
 def test_a_mail_is_for_what_cannot_wait() -> None:
-    """And the week, unless other kinds are named."""
+    """By default, mails are sent only for urgent events and the weekly digest."""
     told = [mails(port=25).accepts(kind) for kind in ("digest.weekly", "run.failed", "anomaly.opened", "period.ready")]
     assert told == [True, True, False, False]
     assert mails(port=25, kinds=["anomaly.opened"]).accepts("anomaly.opened")

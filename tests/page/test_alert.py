@@ -1,4 +1,4 @@
-"""From an alert in a real Alertmanager to why it is so, in a real browser."""
+"""From an alert in a real Alertmanager to its explanation, in a real browser."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DAYS = DayRange(DAY - (LENGTH - 1) * ONE_DAY, DAY + ONE_DAY)
 
 
 def test_from_an_alert_to_its_explanation(tmp_path: Path) -> None:
-    """Two clicks: on the link of the alert, and on what it mostly comes from."""
+    """Two clicks lead to the explanation: on the link of the alert, and on its main cause."""
     assert CHROMIUM is not None, "`make test` installs Debian's chromium-headless-shell"
     assert (BUILT / "index.html").exists(), "`make page` builds the page"
     with Laboratory(tmp_path / "laboratory", days=LENGTH) as laboratory, running_alertmanager() as alertmanager:

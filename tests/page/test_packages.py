@@ -1,4 +1,4 @@
-"""What the browser page is made of."""
+"""The packages of the browser page."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ LOCK = json.loads((WEB / "package-lock.json").read_text(encoding="utf-8"))["pack
     ],
 )
 def test_every_package_has_a_reason_and_its_licence(heading: str, group: str) -> None:
-    """Each direct dependency has a line, no line is left of one that is gone, and the licences are true."""
+    """The table has a line for exactly the direct dependencies, with the correct licences."""
     assert listed(heading) == {name: LOCK[f"node_modules/{name}"]["license"] for name in MANIFEST[group]}
 
 
 def test_versions_are_exact() -> None:
-    """The manifest names one version of each package, which is that of the lock; one may stand under another name."""
+    """The manifest pins each package to the version in the lock, one of them under another name."""
     for name, wanted in (MANIFEST["dependencies"] | MANIFEST["devDependencies"]).items():
         version = re.sub(r"^npm:@preact/compat@", "", wanted)
         assert re.fullmatch(r"\d+\.\d+\.\d+", version), name
@@ -36,7 +36,7 @@ def test_versions_are_exact() -> None:
 
 
 def test_the_lock_has_digests_and_no_addresses() -> None:
-    """Any mirror serves: what must come is known by its digest."""
+    """Packages in the lock have digests and no addresses, so that any mirror can be used."""
     for name, package in LOCK.items():
         if name:
             assert package["integrity"].startswith("sha512-"), name

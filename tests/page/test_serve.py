@@ -25,7 +25,7 @@ PAGE = (
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small page, as the build leaves it."""
+    """A small page, in the layout of the build."""
     folder = tmp_path_factory.mktemp("static")
     (folder / "assets").mkdir()
     (folder / "index.html").write_text(PAGE)
@@ -39,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def client(folder: Path) -> Iterator[httpx.Client]:
-    """A client of an application that has the page and nothing else."""
+    """A client of an application that serves only the page."""
     with _client_of(folder) as client:
         yield client
 
@@ -53,7 +53,7 @@ def _client_of(folder: Path) -> Iterator[httpx.Client]:
 
 
 def test_the_page_is_one_slash_away(client: httpx.Client) -> None:
-    """`/ui` leads to `/ui/` by a relative address."""
+    """`/ui` redirects to `/ui/` with a relative address."""
     answer = client.get("/ui")
     assert (answer.status_code, answer.headers["location"]) == (308, "ui/")
 
@@ -63,7 +63,7 @@ def test_the_page_is_one_slash_away(client: httpx.Client) -> None:
     [("", "./"), ("acme", "./"), ("acme/", "../"), ("acme/costs", "../"), ("a%20b/costs", "../"), ("a/b/c", "../../")],
 )
 def test_every_address_is_the_page(client: httpx.Client, path: str, base: str) -> None:
-    """Every address below the page's serves the page, which finds its files from there."""
+    """Every address below `/ui/` serves the page, whose base address refers to its files."""
     answer = client.get(f"/ui/{path}")
     assert answer.status_code == 200
     assert answer.headers["content-type"].startswith("text/html")
@@ -86,7 +86,7 @@ def test_every_address_is_the_page(client: httpx.Client, path: str, base: str) -
 def test_assets_are_compressed_and_kept(
     client: httpx.Client, accepted: str, encoding: str | None, content: bytes
 ) -> None:
-    """An asset comes in the best encoding that the browser takes, and may be kept for good."""
+    """An asset has the best encoding that the browser accepts, and may be cached indefinitely."""
     with client.stream("GET", "/ui/assets/index-1.js", headers={"Accept-Encoding": accepted}) as answer:
         assert b"".join(answer.iter_raw()) == content
     assert answer.headers.get("content-encoding") == encoding
@@ -97,7 +97,8 @@ def test_assets_are_compressed_and_kept(
 
 @pytest.mark.parametrize("path", ["", "acme/costs", "assets/index-1.js", "assets/inter-1.woff2", "icon.svg"])
 def test_the_browser_is_told_to_load_nothing_else(client: httpx.Client, path: str) -> None:
-    """Everything carries the policy: files of this service only, and no text that becomes code, but the page's own."""
+    """Every response has a policy that allows only files of this service and no code from text except the page's
+    own."""
     headers = client.get(f"/ui/{path}", headers={"Accept-Encoding": "identity"}).headers
     policy = headers["content-security-policy"]
     own = f" 'sha256-{base64.b64encode(hashlib.sha256(INLINE.encode()).digest()).decode()}'"
@@ -134,13 +135,13 @@ def test_the_browser_is_told_to_load_nothing_else(client: httpx.Client, path: st
     ],
 )
 def test_no_path_leaves_the_folder(client: httpx.Client, path: str) -> None:
-    """Dots, double and encoded slashes, and files that are not part of the page are not found."""
+    """Paths with dots, double or encoded slashes, and files that are not part of the page return 404."""
     address = client.base_url.copy_with(raw_path=path.encode())
     assert client.get(address).status_code == 404
 
 
 def test_without_the_build_a_sentence_says_what_to_do(tmp_path: Path) -> None:
-    """Where the page has not been built, its address says so."""
+    """If the page has not been built, the response says how to build it."""
     with _client_of(tmp_path / "nothing") as client:
         answer = client.get("/ui/acme/costs")
     assert answer.status_code == 503
@@ -153,7 +154,7 @@ BUILT_PAGE = BUILT / "index.html"
 
 @pytest.mark.skipif(not BUILT_PAGE.is_file(), reason="the page has not been built")
 def test_the_built_page_loads_only_its_own_files() -> None:
-    """The built files name no other host, and the first load is small: some 15 kB more with the responses."""
+    """The built files refer to no other host, and the first load is below 95 kB without the responses."""
     files = PageFiles()
     page = files.page
     assert page is not None
@@ -168,7 +169,7 @@ def test_the_built_page_loads_only_its_own_files() -> None:
     assert sum(len(each.get("br", each["identity"])) for each in sent) < 95_000
     for name, asset in (files.assets | files.files).items():
         hosts = set(re.findall(rb"https?://([a-z0-9.-]+)", asset.contents["identity"]))
-        assert hosts <= {b"www.w3.org"}, name  # names of XML
+        assert hosts <= {b"www.w3.org"}, name  # XML namespaces
 
 
 @pytest.mark.parametrize(
@@ -187,5 +188,6 @@ def test_the_built_page_loads_only_its_own_files() -> None:
     ],
 )
 def test_who_takes_gzip(header: str, accepted: bool) -> None:
-    """Names are in any case, with weights; ``*`` matches those that are not named, and the weight 0 refuses."""
+    """Encodings are case-insensitive with weights; ``*`` matches those that are not listed, and the weight 0 rejects
+    one."""
     assert accepts_encoding(header, "gzip") is accepted

@@ -1,4 +1,4 @@
-"""The page in a real browser, over the real service with the demo's data: figures, keys, changes, and behind nginx."""
+"""The page in a real browser with the real service and the demo's data: figures, keys, changes, and behind nginx."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ __all__ = ["certificate"]
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("process")]
 PREFIX = "/apps/chargeback"
-#: The calculated days are of two months, and so are the last five of them.
+#: The calculated days are in two months, and so are the last five of them.
 TODAY = date(2026, 2, 10)
-#: Of the tenant whose storage is spoiled, so many days are calculated.
+#: The number of calculated days of the tenant whose storage is damaged.
 SPOILED_DAYS = 6
 
 
 def spoil(store: TenantStore) -> None:
-    """Suspend a tenant, let one of its days be charged by the smallest amount too much, and the last be pending."""
+    """Suspend a tenant, increase the charges of one day by the smallest amount, and mark the last day as pending."""
     with store.control.write() as connection:
         days = [state.tracking_date for state in read_days(connection) if state.chargebacks.is_current]
         suspend(connection, "The bill of this tenant could not be fetched.")
@@ -50,7 +50,7 @@ def spoil(store: TenantStore) -> None:
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """Where the browser finds the service, and nginx before it: acme has costs and tags, plain was never run."""
+    """The addresses of the service and of its upstream for nginx: acme has costs and tags, plain never ran."""
     assert CHROMIUM is not None, "`make test` installs Debian's chromium-headless-shell"
     assert (BUILT / "index.html").exists(), "`make page` builds the page"
     folder = tmp_path_factory.mktemp("service")
@@ -71,14 +71,14 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
 
 @pytest.mark.parametrize("file", ["figures", "keyboard", "changes", "origins", "monthend", "policies", "budgets"])
 def test_the_page_over_the_service(places: dict[str, str], file: str) -> None:
-    """What it shows is what API and files say; keys reach everything; what is changed on it is changed."""
+    """The page shows the figures of the API and of files, works with the keyboard, and saves changes."""
     node("--test", f"tests/browser/{file}.test.ts", **places)
 
 
 def test_the_page_behind_a_proxy(
     places: dict[str, str], certificate: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Below a path of nginx, with the users of the example."""
+    """The page works below a path of nginx, with the users of the example."""
     with proxied(tmp_path_factory.mktemp("nginx"), places["UPSTREAM"], certificate, example_below_a_path()) as proxy:
         where = f"https://127.0.0.1:{proxy.port}{PREFIX}/ui/"
         node("--test", "tests/browser/proxy.test.ts", **places, PROXY=where, PASSWORD=PASSWORD)

@@ -1,4 +1,4 @@
-"""What the tests of the pipeline share: a served organisation, and a tenant that has never run."""
+"""Shared fixtures: a served organisation, and a tenant that has never run."""
 
 from __future__ import annotations
 

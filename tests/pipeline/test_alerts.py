@@ -38,7 +38,7 @@ STORY = "0123456789abcdef"
 
 @pytest.fixture
 def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
-    """Four days of 100 for two identities, with an Alertmanager to come."""
+    """Yield a tenant with four days of 100 for two identities."""
     with Laboratory(tmp_path / "laboratory", days=4) as opened:
         opened.share(DAYS)
         yield opened
@@ -46,13 +46,13 @@ def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
 
 @pytest.fixture(scope="module")
 def alertmanager() -> Iterator[str]:
-    """The address of an Alertmanager."""
+    """Yield the address of a running Alertmanager."""
     with running_alertmanager() as address:
         yield address
 
 
 def budget(laboratory: Laboratory, monthly: str) -> None:
-    """Write a budget of everything, 400 until now."""
+    """Write a budget for all costs, which are 400 so far."""
     found = Budget("all", "All", {}, None, {}, Decimal(monthly), (Threshold("actual", Decimal(80)),))
     with laboratory.store.control.write() as connection:
         before = read_budget(connection, "all")
@@ -60,7 +60,7 @@ def budget(laboratory: Laboratory, monthly: str) -> None:
 
 
 def story(laboratory: Laboratory, kind: str, *, impact: str = "100.00", state: str = "open") -> None:
-    """Record an anomaly, or a change of it."""
+    """Record an anomaly or a change of it."""
     body = {
         **{"identity_id": "sa-a", "product_category": "KAFKA", "first_date": f"{DAY}", "last_date": f"{DAY}"},
         **{"impact": impact, "sentence": "sa-a was charged more", "more": 0, "currency": "USD"},
@@ -81,7 +81,7 @@ def conditions(laboratory: Laboratory, now: datetime | None = None) -> list[Aler
 
 
 def told(laboratory: Laboratory, alertmanager: str) -> list[dict[str, Any]]:
-    """Return the alerts of the Alertmanager after a new worker has sent the conditions."""
+    """Return the active alerts of the Alertmanager after a new worker has sent the conditions."""
     settings = AlertmanagerSettings.model_validate({"type": "alertmanager", "url": alertmanager, "allow_private": True})
     laboratory.configure(notifications={"alerts": settings})
     with laboratory.store.control.write() as connection:
@@ -98,7 +98,7 @@ def told(laboratory: Laboratory, alertmanager: str) -> list[dict[str, Any]]:
 
 
 def test_from_its_beginning_to_its_end(laboratory: Laboratory, alertmanager: str) -> None:
-    """The labels stay the same, amounts are in the text alone, and the link leads to the place."""
+    """An alert keeps its labels from beginning to end, only its text has amounts, and its link leads to the page."""
     budget(laboratory, "450")
     laboratory.run()
     story(laboratory, "opened")
@@ -127,7 +127,7 @@ def test_from_its_beginning_to_its_end(laboratory: Laboratory, alertmanager: str
 
 
 def test_what_holds_no_more_is_told_no_more(laboratory: Laboratory) -> None:
-    """The alerts end of a budget that was raised or removed, of days that a user marked, and of what is forgotten."""
+    """An alert ends when its budget is raised, or when a user marks its days."""
     budget(laboratory, "450")
     laboratory.run()
     story(laboratory, "opened")
@@ -142,7 +142,7 @@ def test_what_holds_no_more_is_told_no_more(laboratory: Laboratory) -> None:
 
 
 def test_months_and_shadows_wait_for_somebody(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A month from when it can be closed until it is, a shadow from its complete days until its end."""
+    """A month is a condition while it can be closed, a shadow from enough complete days until its end."""
     books = Mock(first_open=AccountingPeriod(DAY.replace(day=1)))
     monkeypatch.setattr(stored, "read_books", lambda _: books)
     now = utc_now()
@@ -165,7 +165,7 @@ def test_months_and_shadows_wait_for_somebody(laboratory: Laboratory, monkeypatc
 
 
 def test_what_comes_back_begins_anew(laboratory: Laboratory) -> None:
-    """Its end is no end any more."""
+    """An anomaly that returns is a new condition without an end."""
     story(laboratory, "opened")
     story(laboratory, "withdrawn", state="withdrawn")
     assert conditions(laboratory)[0].ended_at is not None
@@ -176,7 +176,7 @@ def test_what_comes_back_begins_anew(laboratory: Laboratory) -> None:
 
 
 def test_one_that_is_not_there_is_tried_again(laboratory: Laboratory) -> None:
-    """After a minute, and counted; with its token."""
+    """A failed request is retried after a minute, with the token, and every attempt is counted."""
     story(laboratory, "opened")
     now = utc_now()
     with Receiver(lambda _received, before: Answer(500 if not before else 200)) as receiver:
@@ -195,7 +195,7 @@ def test_one_that_is_not_there_is_tried_again(laboratory: Laboratory) -> None:
 
 
 def test_an_alert_to_try_it(alertmanager: str) -> None:
-    """It is there, and is over after a minute."""
+    """A test alert arrives, and ends after a minute."""
     settings = {"type": "alertmanager", "url": alertmanager, "allow_private": True}
     alert = try_alert("acme", "desk", utc_now())
     assert send_alerts(AlertmanagerSettings.model_validate(settings), [alert]).error is None

@@ -1,5 +1,4 @@
-"""Anomalies in runs: an event is recorded when one begins, when it has doubled, when it is over, and when it is
-withdrawn."""
+"""Anomalies in runs: an event is recorded when one begins, has doubled, is over, or is withdrawn."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ DAYS = DayRange(DAY - timedelta(days=45), LAST + ONE_DAY)
 
 @pytest.fixture
 def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
-    """Six weeks of 100 a day for one identity, that were looked at."""
+    """Yield a tenant with six weeks of 100 a day for one identity, already examined."""
     with Laboratory(tmp_path / "laboratory", days=46) as opened:
         opened.sources.totals = {"bytes_in": {("lkc-1", "sa-a"): 1}}
         opened.sources.lines = {day: [line("100", day=day)] for day in DAYS}
@@ -34,13 +33,13 @@ def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
 
 
 def run_until(laboratory: Laboratory, day: date) -> None:
-    """Run while a day is the newest one that is known."""
+    """Run with ``day`` as the newest known day."""
     laboratory.clock = FixedClock(NOW + (day - DAY))
     laboratory.run()
 
 
 def told(laboratory: Laboratory) -> list[str]:
-    """Return the kinds of the events of anomalies."""
+    """Return the kinds of anomaly events."""
     with laboratory.store.control.read() as connection:
         found = read_events(connection, after=0, kind=None, limit=99)
     return [each["kind"].removeprefix("anomaly.") for each in found if each["kind"].startswith("anomaly.")]
@@ -54,7 +53,7 @@ def bill(laboratory: Laboratory, day: date, amount: str) -> list[str]:
 
 
 def test_what_was_planned_is_not_told(laboratory: Laboratory) -> None:
-    """Neither its beginning nor its end makes an event; days after the planned ones do."""
+    """Planned days have no events, neither at their beginning nor at their end; later days do."""
     day = LAST + ONE_DAY
     with laboratory.store.control.write() as connection:
         add_mark(connection, MarkedDays("", "sa-a", None, "planned", day, day, "Load test", "ann"))
@@ -63,7 +62,7 @@ def test_what_was_planned_is_not_told(laboratory: Laboratory) -> None:
 
 
 def test_what_was_told_and_dismissed_is_told_no_more(laboratory: Laboratory) -> None:
-    """Neither its growth nor its end makes an event."""
+    """A dismissed anomaly has no event when it grows or ends."""
     assert bill(laboratory, LAST + ONE_DAY, "300") == ["opened"]
     with laboratory.store.control.write() as connection:
         days = (LAST + ONE_DAY, LAST + 9 * ONE_DAY)
@@ -73,7 +72,7 @@ def test_what_was_told_and_dismissed_is_told_no_more(laboratory: Laboratory) -> 
 
 
 def test_a_story_from_its_beginning_to_its_end(laboratory: Laboratory) -> None:
-    """Each change makes one event, with the name of its resource; a run without news examines nothing."""
+    """Each change has one event with the name of its resource; a run without news examines nothing."""
     cluster = Resource("lkc-1", "kafka_cluster", display_name="prod")
     laboratory.sources.listed = replace(laboratory.sources.listed, resources=[cluster])
     assert told(laboratory) == []
@@ -91,7 +90,7 @@ def test_a_story_from_its_beginning_to_its_end(laboratory: Laboratory) -> None:
 
 
 def test_what_a_late_bill_takes_away_is_taken_back(laboratory: Laboratory) -> None:
-    """It is withdrawn once, and reported again if it comes back."""
+    """An anomaly that a late bill removes is withdrawn once, and reported again if it returns."""
     day = LAST + ONE_DAY
     assert bill(laboratory, day, "300") == ["opened"]
     assert bill(laboratory, day, "101") == ["opened", "withdrawn"]
@@ -100,7 +99,7 @@ def test_what_a_late_bill_takes_away_is_taken_back(laboratory: Laboratory) -> No
 
 
 def test_what_was_over_a_week_ago_is_no_news(tmp_path: Path) -> None:
-    """But what stood out in the last seven days is, also on the first look."""
+    """The first run reports anomalies of the last seven days, and no earlier ones."""
     with Laboratory(tmp_path / "laboratory", days=46) as laboratory:
         laboratory.sources.totals = {"bytes_in": {("lkc-1", "sa-a"): 1}}
         amounts = dict.fromkeys(DAYS, "100") | {LAST - 8 * ONE_DAY: "400", LAST - 3 * ONE_DAY: "500"}
@@ -112,7 +111,7 @@ def test_what_was_over_a_week_ago_is_no_news(tmp_path: Path) -> None:
 
 
 def test_the_largest_are_told_and_the_others_counted(laboratory: Laboratory) -> None:
-    """At most a fixed number is reported in a week, because more would repeat themselves."""
+    """At most a fixed number of anomalies is reported in a week; the others are counted."""
     day = LAST + ONE_DAY
     laboratory.configure(anomalies=AnomalySettings(most_a_week=2))
     names = ("sa-a", "sa-b", "sa-c", "sa-d")
@@ -131,7 +130,7 @@ def test_the_largest_are_told_and_the_others_counted(laboratory: Laboratory) -> 
 
 
 def test_nobody_is_told_who_does_not_want_to_be(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Then nothing is looked at."""
+    """With anomalies disabled, nothing is examined."""
 
     def refuse(*_: object) -> None:
         raise AssertionError("it was looked at")
@@ -142,8 +141,8 @@ def test_nobody_is_told_who_does_not_want_to_be(laboratory: Laboratory, monkeypa
 
 
 def test_less_because_others_used_more_is_not_told(tmp_path: Path) -> None:
-    """The cost of the cluster is as before: the identity that uses more is reported, and none whose share has fallen;
-    if the cost itself falls, that is reported."""
+    """If the cost stays the same, only the identity that uses more is reported, not those whose share falls; a lower
+    cost is reported."""
     with Laboratory(tmp_path / "laboratory", days=46) as laboratory:
         laboratory.sources.totals = {"bytes_in": {("lkc-1", name): 1 for name in ("sa-a", "sa-b")}}
         laboratory.sources.lines = {day: [line("100", day=day)] for day in DAYS}

@@ -34,7 +34,7 @@ SERVER = {"name": "SERVER", "product_category": "x", "rate": "0.5", "cost_quanti
 
 
 def configured(folder: Path, **bill: Any) -> Path:
-    """A tenant whose own bill is 12 a day, and whose cloud's bill is files in ``cloud``."""
+    """Write the configuration of a tenant whose own bill is 12 a day, and whose cloud bill is in ``cloud``."""
     settings = {"cluster_id": "c", "identity_source": STATIC, "bill": {"files": "cloud"}}
     tenant = {
         "ecosystem": "generic_metrics_only",
@@ -57,13 +57,13 @@ def configured(folder: Path, **bill: Any) -> Path:
 
 
 def network(cost: str = "0.3", **changes: Any) -> dict[str, Any]:
-    """A row of the cloud's bill, on ``DAY``."""
+    """Return a row of the cloud's bill on ``DAY``."""
     period = {"ChargePeriodStart": f"{DAY}T00:00:00Z", "ChargePeriodEnd": f"{DAY + timedelta(days=1)}T00:00:00Z"}
     return row(ServiceName="Network", SkuMeter="EGRESS", EffectiveCost=cost, ListCost=cost, **period) | changes
 
 
 def bill(ran: Ran, day: date = DAY) -> dict[str, tuple[str, str, Decimal]]:
-    """Ecosystem, currency and cost of each product type."""
+    """Return ecosystem, currency and cost of each product type."""
     lines = ran.bill(day)
     return {each["product_type"]: (each["ecosystem"], each["currency"], each["total_cost"]) for each in lines}
 
@@ -72,7 +72,7 @@ OWN = ("generic_metrics_only", "USD", Decimal(12))
 
 
 def test_both_bills_are_charged(tmp_path: Path) -> None:
-    """The lines of both are the tenant's bill; each says which bill it is of, and everything is allocated."""
+    """The tenant's bill has the lines of both bills, each marked with its bill, and all are allocated."""
     write_csv(tmp_path / "cloud" / "bill.csv", [network()])
     with run_pipeline(configured(tmp_path), "it") as ran:
         assert ran.result.outcome is RunOutcome.COMPLETED, ran.result.errors
@@ -84,7 +84,7 @@ def test_both_bills_are_charged(tmp_path: Path) -> None:
 
 
 def test_each_bill_is_shown_apart(tmp_path: Path) -> None:
-    """In FOCUS each row has the issuer and the service of its bill; a statement says how much is on which."""
+    """FOCUS rows have the issuer and the service of their bill; a statement has the amount of each bill."""
     write_csv(tmp_path / "cloud" / "bill.csv", [network()])
     service = {"name": "Data Transfer", "category": "Networking", "subcategory": "Other (Networking)"}
     for focus, issuer in (({}, "cloud"), ({"issuer": "AWS", "services": {"Network": service}}, "AWS")):
@@ -112,7 +112,7 @@ def test_each_bill_is_shown_apart(tmp_path: Path) -> None:
 
 
 def test_a_bill_that_cannot_be_read_keeps_its_lines(tmp_path: Path) -> None:
-    """Its lines of the last run remain, the day says what it lacks, and a later run has the new ones."""
+    """Stored lines of an unreadable bill are kept, the day is incomplete, and a later run has the new lines."""
     file, cloud = configured(tmp_path), tmp_path / "cloud" / "bill.csv"
     write_csv(cloud, [network()])
     with run_pipeline(file, "it"):
@@ -132,7 +132,7 @@ def test_a_bill_that_cannot_be_read_keeps_its_lines(tmp_path: Path) -> None:
 
 
 def test_another_currency(tmp_path: Path) -> None:
-    """Amounts are converted by the rate of their month, and the line says from what; without a rate they are held."""
+    """Amounts are converted at their month's rate, which the line has; without a rate, the stored lines are kept."""
     write_csv(tmp_path / "cloud" / "bill.csv", [network(BillingCurrency="EUR")])
     rates = {f"{DAY:%Y-%m}": "1.1"}
     with run_pipeline(configured(tmp_path, currency="EUR", rates=rates), "it") as ran:
@@ -165,14 +165,14 @@ def test_another_currency(tmp_path: Path) -> None:
     ],
 )
 def test_bills_that_cannot_be_configured(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
-    """Each mistake is named with its place."""
+    """Each mistake is reported with its location."""
     with pytest.raises(ConfigurationError) as refused:
         load_configuration(configured(tmp_path, **changes))
     assert message in str(refused.value)
 
 
 def test_an_error_of_the_own_bill_is_the_day_s() -> None:
-    """Without its own bill a day is not replaced, whatever the other bills have."""
+    """A day without its own bill is not replaced, whatever the additional bills have."""
     own = GatheredDay(DAY, error="nothing")
     line = BillingLine(DAY, start_of_day(DAY), "r", "c", "t", Decimal(1), "USD", tier="bill=cloud")
     assert bill_of(line) == "cloud"

@@ -1,4 +1,4 @@
-"""Calculating from whole, partial and missing evidence."""
+"""Calculation from complete, partial and missing evidence."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ STATEMENT = "flink_statement"
 
 @pytest.fixture
 def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
-    """A tenant with one day, billed for one cluster that two identities use."""
+    """Yield a tenant with one day, billed for one cluster that two identities use."""
     with Laboratory(tmp_path) as opened:
         opened.sources.lines[DAY] = [line("100")]
         opened.sources.totals = NINE_TO_ONE
@@ -41,8 +41,8 @@ def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
 
 
 def test_recalculating_without_metrics_keeps_evidence_and_split(laboratory: Laboratory) -> None:
-    """However often a day is recalculated while the metrics are away, its measurements and its split stay; and also
-    when the metrics have forgotten the day afterwards."""
+    """Recalculations without metrics keep the measurements and the split, even if the metrics have lost the day
+    afterwards."""
     laboratory.run()
     assert laboratory.charged() == {"sa-a": "90", "sa-b": "10"}
     rows, usage = laboratory.stored(CHARGEBACKS_TABLE), laboratory.stored(USAGE_TABLE)
@@ -61,7 +61,7 @@ def test_recalculating_without_metrics_keeps_evidence_and_split(laboratory: Labo
 
 
 def test_a_smaller_answer_is_taken_only_by_a_request_that_says_so(laboratory: Laboratory) -> None:
-    """A recalculation keeps the richer measurements, and says so; one that accepts less takes what there is."""
+    """A recalculation keeps the richer measurements and reports that; with ``accept_less`` it uses the smaller ones."""
     laboratory.run()
     laboratory.sources.totals = {"bytes_in": {("lkc-1", "sa-b"): 5}}
     assert laboratory.run(RECALCULATE).outcome is RunOutcome.COMPLETED_WITH_ERRORS
@@ -71,7 +71,7 @@ def test_a_smaller_answer_is_taken_only_by_a_request_that_says_so(laboratory: La
 
 
 def test_a_day_without_metrics_is_marked_and_heals(laboratory: Laboratory) -> None:
-    """The mark has the reason, and is removed when the metrics are complete."""
+    """A day without metrics is marked with the reason, until the metrics are complete."""
     laboratory.sources.fault = AWAY
     laboratory.run()
     assert laboratory.charged() == {"sa-a": "33.333333333334", "sa-b": "33.333333333333", "sa-c": "33.333333333333"}
@@ -96,7 +96,7 @@ def test_an_incomplete_answer_of_one_day_does_not_keep_others_waiting(tmp_path: 
 
 
 def test_owners_that_could_not_be_listed_get_what_is_theirs_later(laboratory: Laboratory) -> None:
-    """A listing that failed once is made good when it succeeds, although the metrics have forgotten the day."""
+    """A failed listing is completed when it succeeds later, although the metrics have lost the day."""
     sources = laboratory.sources
     pool = Resource("lfcp-1", "flink_compute_pool")
     run = Resource("s-1", STATEMENT, "job", "lfcp-1", "sa-a")
@@ -120,7 +120,7 @@ def test_owners_that_could_not_be_listed_get_what_is_theirs_later(laboratory: La
 
 
 def test_a_line_that_is_billed_late_is_measured(laboratory: Laboratory) -> None:
-    """The order in which lines arrive does not matter: the metrics were queried for unknown ones before."""
+    """A late line is measured, with the same result as if all lines had arrived together."""
     laboratory.sources.totals = {**NINE_TO_ONE, "bytes_out": {("lkc-2", "sa-b"): 7}}
     laboratory.run()
     asked = laboratory.sources.asked
@@ -139,7 +139,7 @@ def test_a_line_that_is_billed_late_is_measured(laboratory: Laboratory) -> None:
 
 @pytest.mark.extensive
 def test_a_late_line_without_metrics_keeps_what_was_measured(laboratory: Laboratory) -> None:
-    """Measured lines are split as before; the day is marked, and calculated again when the metrics are available."""
+    """Measured lines are split as before; the day is marked, and recalculated when the metrics are available."""
     laboratory.run()
     laboratory.sources.lines[DAY] = [line("100"), line("10", resource="lkc-2", product="KAFKA_NETWORK_READ")]
     laboratory.sources.fault = AWAY
@@ -159,7 +159,7 @@ def test_a_late_line_without_metrics_keeps_what_was_measured(laboratory: Laborat
 
 @pytest.mark.extensive
 def test_days_of_an_earlier_version_are_measured_once_more(laboratory: Laboratory) -> None:
-    """A partial response that an earlier version stored is replaced while the metrics have more; equal evidence is not
+    """Partial measurements stored by an earlier version are replaced while the metrics have more; equal evidence is not
     written again."""
     laboratory.sources.totals = {"bytes_in": {("lkc-1", "sa-a"): 90}}
     laboratory.run()
@@ -176,7 +176,7 @@ def test_days_of_an_earlier_version_are_measured_once_more(laboratory: Laborator
 
 
 def test_whom_rows_charge_is_known_with_the_rows(laboratory: Laboratory) -> None:
-    """A reader never sees a row of an identity that is not in the inventory: both are written in one transaction."""
+    """Rows and their identities are written in one transaction, so that no reader sees a row of an unknown identity."""
     laboratory.sources.totals = {"bytes_in": {("lkc-1", "sa-unlisted"): 1}}
     facts, seen = laboratory.store.facts, list[tuple[bool, bool]]()
 
@@ -212,7 +212,7 @@ def test_metrics_are_waited_for_and_then_done_without(laboratory: Laboratory) ->
 
 
 def test_a_bill_that_is_not_all_there_is_an_error_of_its_day(tmp_path: Path) -> None:
-    """A day with missing billing lines is not calculated, and has an error; the others are calculated."""
+    """A day with missing billing lines has an error and is not calculated; the others are calculated."""
     with Laboratory(tmp_path, days=2) as laboratory:
         before = DAY - timedelta(days=1)
         laboratory.sources.lines = {DAY: [line("100"), line("7")], before: [line("100", day=before)]}
@@ -230,7 +230,7 @@ def test_a_bill_that_is_not_all_there_is_an_error_of_its_day(tmp_path: Path) -> 
 
 
 def test_an_unknown_product_type_is_named_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """However many days have it, one line of the log says that its cost is not allocated."""
+    """An unknown product type is one line of the log, for any number of days."""
     with Laboratory(tmp_path, days=3) as laboratory:
         window = [DAY - timedelta(days=number) for number in range(3)]
         laboratory.sources.lines = {day: [line("1", product="NEW_THING", day=day)] for day in window}
@@ -242,6 +242,6 @@ def test_an_unknown_product_type_is_named_once(tmp_path: Path, caplog: pytest.Lo
 
 
 def _age(laboratory: Laboratory) -> None:
-    """Let the evidence be that of an earlier version."""
+    """Mark the evidence as that of an earlier version."""
     with laboratory.store.control.write() as connection:
         connection.execute(update(days).values(evidence_version=0))

@@ -1,4 +1,4 @@
-"""A run as a child process: it depends on its parent for nothing but the wish to stop."""
+"""A run as a child process, which depends on its parent only to be stopped."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from tests.support.clock import TODAY
 from tests.support.deployments import Deployment
 from tests.support.runs import Recorded, recorded_runs
 
-# Their runs are processes.
+# Runs need processes.
 pytestmark = pytest.mark.usefixtures("process")
 
 
 def progress(rows: int) -> Progress:
-    """A message of a run on its way."""
+    """Return a progress message of a run."""
     return Progress("acme", Stage.CALCULATING, TODAY, rows, rows, RunStats(chargeback_rows_written=rows))
 
 
 def test_a_parent_that_reads_nothing_holds_nobody_up() -> None:
-    """Far more progress than a pipe holds is taken at once; the newest of it and the result arrive when the parent
-    reads again."""
+    """More progress than a pipe holds does not block the child; the latest progress and the result arrive when the
+    parent reads again."""
     mine, theirs = multiprocessing.Pipe()
     messenger = Messenger(theirs)
     began = time.monotonic()
@@ -54,7 +54,7 @@ def test_a_parent_that_reads_nothing_holds_nobody_up() -> None:
 
 
 def test_a_parent_that_is_gone_is_no_error() -> None:
-    """Messages to a dead parent are dropped: the child ends normally all the same."""
+    """Messages to a dead parent are dropped, and the child ends normally."""
     mine, theirs = multiprocessing.Pipe()
     mine.close()
     messenger = Messenger(theirs)
@@ -63,13 +63,13 @@ def test_a_parent_that_is_gone_is_no_error() -> None:
 
 
 def processes_of_runs() -> list[BaseProcess]:
-    """The processes of runs that have not ended. Other tests may have other processes."""
+    """Return the running processes of runs; other tests may have other processes."""
     return [each for each in multiprocessing.active_children() if each.name == "chargeback run"]
 
 
 @pytest.fixture
 def children() -> Iterator[ChildProcesses]:
-    """An executor, whose processes have ended afterwards."""
+    """Yield an executor; afterwards its processes have ended."""
     executor = ChildProcesses()
     yield executor
     executor.close()
@@ -77,7 +77,7 @@ def children() -> Iterator[ChildProcesses]:
 
 
 def started(deployment: Deployment, executor: ChildProcesses | None = None, *, epochs_ago: int = 0) -> RunningChild:
-    """A run of the tenant under its lease, or under one of earlier."""
+    """Start a run of the tenant under its lease, or under an earlier one."""
     lease = acquire(deployment.store.control, LeaseOwner.this_process())
     secrets = load_configuration(deployment.config_file).secrets()
     assignment = RunAssignment(
@@ -87,7 +87,7 @@ def started(deployment: Deployment, executor: ChildProcesses | None = None, *, e
 
 
 def process_of_a_run(deployment: Deployment, executor: ChildProcesses) -> BaseProcess:
-    """Run the tenant to its end; return the process that did."""
+    """Run the tenant to completion; return the process of the run."""
     running = started(deployment, executor)
     (process,) = processes_of_runs()
     result = running.wait(lambda _: None)
@@ -96,7 +96,7 @@ def process_of_a_run(deployment: Deployment, executor: ChildProcesses) -> BasePr
 
 
 def test_a_child_does_the_run_and_tells_of_it(deployment: Deployment) -> None:
-    """The parent gets the progress and the result; the run is recorded and the lease is free."""
+    """The parent gets the progress and the result; the run is recorded, and the lease is free."""
     heard: list[Progress] = []
     result = started(deployment).wait(heard.append)
     assert (result.outcome, result.errors) == (RunOutcome.COMPLETED, ())
@@ -106,7 +106,7 @@ def test_a_child_does_the_run_and_tells_of_it(deployment: Deployment) -> None:
 
 
 def test_a_child_that_dies_is_a_failed_run(deployment: Deployment) -> None:
-    """The parent learns how the process ended, and does not wait for more."""
+    """If the process dies, the run has failed with its exit code, and the parent does not wait longer."""
     deployment.server.faults.add("/billing/v1/costs", Fault(status=None, delay=60, times=None))
     running = started(deployment)
     (process,) = processes_of_runs()
@@ -118,7 +118,7 @@ def test_a_child_that_dies_is_a_failed_run(deployment: Deployment) -> None:
 
 
 def test_a_child_ends_at_the_next_safe_place(deployment: Deployment) -> None:
-    """A run that is asked to stop records that itself; only the first reason counts."""
+    """A run that is stopped records that itself; only the first reason counts."""
     deployment.server.faults.add("/billing/v1/costs", Fault(status=429, retry_after=300, times=None))
     running = started(deployment)
 
@@ -132,7 +132,7 @@ def test_a_child_ends_at_the_next_safe_place(deployment: Deployment) -> None:
 
 
 def test_a_cancelled_child_ends_whatever_process_asks(deployment: Deployment) -> None:
-    """A run reads in the control database that it is cancelled, ends as such and records what it logged."""
+    """A run that is cancelled in the control database ends as cancelled, and its log is recorded."""
     deployment.server.faults.add("/billing/v1/costs", Fault(status=429, retry_after=300, times=None))
     running = started(deployment)
 
@@ -151,7 +151,7 @@ def test_a_cancelled_child_ends_whatever_process_asks(deployment: Deployment) ->
 
 
 def test_a_child_whose_lease_was_taken_over_writes_nothing(deployment: Deployment) -> None:
-    """The run fails before it begins, and leaves no record."""
+    """The run fails before it starts, and leaves no record."""
     result = started(deployment, epochs_ago=1).wait(lambda _: None)
     assert result.outcome is RunOutcome.FAILED
     assert "lease" in result.errors[0]
@@ -160,8 +160,8 @@ def test_a_child_whose_lease_was_taken_over_writes_nothing(deployment: Deploymen
 
 
 def test_a_child_that_found_nothing_executes_the_next_run(deployment: Deployment, children: ChildProcesses) -> None:
-    """A run that calculated something ends its process; one that did not leaves it for the next run, which is recorded
-    and logged as its own. A stop request for the finished run has no effect."""
+    """A run that calculated something ends its process; otherwise the process executes the next run, which has its own
+    record and log. A stop request for the finished run has no effect."""
     calculating = process_of_a_run(deployment, children)
     assert calculating.exitcode == 0
     first = started(deployment, children)
@@ -174,7 +174,7 @@ def test_a_child_that_found_nothing_executes_the_next_run(deployment: Deployment
 
 
 def test_an_idle_child_that_is_gone_is_replaced(deployment: Deployment, children: ChildProcesses) -> None:
-    """Whether it was stopped or ended by itself, the next run is not affected."""
+    """An idle process that was stopped or has ended does not affect the next run."""
     process_of_a_run(deployment, children)
     idle = process_of_a_run(deployment, children)
     idle.terminate()
@@ -187,7 +187,7 @@ def test_an_idle_child_that_is_gone_is_replaced(deployment: Deployment, children
 def test_an_idle_child_that_does_not_respond_is_replaced(
     deployment: Deployment, children: ChildProcesses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process that is paused is killed, and another one executes the run."""
+    """A paused process is killed, and another one executes the run."""
     monkeypatch.setattr(child, "_BEGIN_SECONDS", 0.1)
     process_of_a_run(deployment, children)
     idle = process_of_a_run(deployment, children)
@@ -202,7 +202,7 @@ def test_an_idle_child_that_does_not_respond_is_replaced(
 def test_a_child_executes_a_limited_number_of_runs(
     deployment: Deployment, children: ChildProcesses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a plugin leaves behind does not add up."""
+    """After a limited number of runs a process is replaced, so that leftovers of plugins do not accumulate."""
     monkeypatch.setattr(child, "_MAX_RUNS", 2)
     process_of_a_run(deployment, children)
     processes = [process_of_a_run(deployment, children) for _ in range(3)]

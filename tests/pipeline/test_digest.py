@@ -1,5 +1,4 @@
-"""The weekly digest, and the messages for the owners of a part of the costs, which contain nothing of any other
-part."""
+"""The weekly digest, and messages for the owners of a part of the costs, which contain nothing of other parts."""
 
 from __future__ import annotations
 
@@ -32,14 +31,14 @@ REACHED = Threshold("actual", Decimal(10))
 
 
 def sink(scope: dict[str, list[str]] | None = None, **more: Any) -> WebhookSettings:
-    """A webhook, of an owner or of the whole."""
+    """Return a webhook, for an owner or for all costs."""
     settings = {"type": "webhook", "url": "https://x", "secrets": [SECRET], "scope": scope} | more
     return WebhookSettings.model_validate(settings)
 
 
 @pytest.fixture
 def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
-    """Six weeks of 100 a day on a cluster of each of two identities, until a Sunday."""
+    """Yield a tenant with six weeks of 100 a day on a cluster of each of two identities, until a Sunday."""
     with Laboratory(tmp_path / "laboratory", days=60) as opened:
         opened.sources.totals = {"bytes_in": {(f"lkc-{name}", f"sa-{name}"): 1 for name in "ab"}}
         opened.sources.lines = {day: [bill(day, "a"), bill(day, "b")] for day in DAYS}
@@ -53,13 +52,13 @@ def bill(day: date, name: str, amount: str = "100") -> Any:
 
 
 def run_until(laboratory: Laboratory, day: date = SUNDAY) -> None:
-    """Run while a day is the newest one that is known."""
+    """Run with ``day`` as the newest known day."""
     laboratory.clock = FixedClock(NOW + (day - DAY))
     laboratory.run()
 
 
 def told(laboratory: Laboratory, name: str, kind: str = "digest.weekly") -> list[dict[str, Any]]:
-    """The events of a kind that a sink is sent, which is there from the beginning."""
+    """Return the events of a kind that are due for a sink, which is registered first."""
     settings = laboratory.tenant.settings.notifications[name]
     with laboratory.store.control.write() as connection:
         is_owner = settings.scope is not None
@@ -69,13 +68,13 @@ def told(laboratory: Laboratory, name: str, kind: str = "digest.weekly") -> list
 
 
 def bodies(laboratory: Laboratory, kind: str = "digest.weekly") -> list[dict[str, Any]]:
-    """The bodies of the recorded events of a kind."""
+    """Return the bodies of the recorded events of a kind."""
     with laboratory.store.control.read() as connection:
         return [each["body"] for each in read_events(connection, after=0, kind=kind, limit=99)]
 
 
 def test_a_week_is_summed_up_once(laboratory: Laboratory) -> None:
-    """When it is known as a whole: for all, and for the owner of a part of it, to the digit."""
+    """A complete week is summed up once: for all costs, and exactly for the owner of a part."""
     for name in ("all", "own"):
         told(laboratory, name)
     laboratory.sources.lines[SUNDAY] = [bill(SUNDAY, "a", "350.5"), bill(SUNDAY, "b", "40")]
@@ -105,8 +104,7 @@ def test_a_week_is_summed_up_once(laboratory: Laboratory) -> None:
 
 
 def test_what_else_a_digest_says(laboratory: Laboratory) -> None:
-    """The digest has budgets that are reached, unused resources, and unallocated cost; findings that were snoozed are
-    left out."""
+    """The digest has reached budgets and unallocated cost; planned anomalies are left out."""
     found = Budget("all", "All", {}, None, {}, Decimal(700), (Threshold("actual", Decimal(80)),))
     with laboratory.store.control.write() as connection:
         write_budget(connection, "all", found, expected=None, who="test")
@@ -125,14 +123,14 @@ def test_what_else_a_digest_says(laboratory: Laboratory) -> None:
 
 
 def test_a_week_that_was_over_long_ago_is_no_news(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bills that come late are not summed up any more."""
+    """A week that ended long ago has no digest."""
     monkeypatch.setattr(stage, "_NEWS", timedelta(days=1))
     run_until(laboratory)
     assert bodies(laboratory) == []
 
 
 def test_an_owner_is_told_what_stands_out_within_the_scope(laboratory: Laboratory) -> None:
-    """With the numbers of the scope, as a story of its own; what happens elsewhere changes nothing of it."""
+    """An owner gets separate anomalies with the amounts of the scope, which do not depend on other costs."""
     for name in ("all", "own"):
         told(laboratory, name)
     run_until(laboratory)
@@ -155,7 +153,7 @@ def test_an_owner_is_told_what_stands_out_within_the_scope(laboratory: Laborator
 
 
 def test_an_owner_is_told_of_budgets_within_the_scope(laboratory: Laboratory) -> None:
-    """Not of one whose rows lie in part outside, also where it names the owner."""
+    """An owner gets only budgets that lie entirely in the scope, even if another budget names the owner."""
     for name in ("all", "own"):
         told(laboratory, name)
     reached = (REACHED,)
@@ -172,7 +170,7 @@ def test_an_owner_is_told_of_budgets_within_the_scope(laboratory: Laboratory) ->
 
 
 def test_what_an_owner_is_told_is_the_same_whatever_happens_elsewhere(tmp_path: Path) -> None:
-    """Twins that differ outside the scope alone: the same events, to the last letter, and never a word of others."""
+    """Owners get exactly the same events whatever the other costs are, and no event contains another identity."""
     worlds = []
     for number, elsewhere in enumerate(("100", "777")):
         with Laboratory(tmp_path / f"{number}", days=60) as laboratory:

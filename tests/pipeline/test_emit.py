@@ -37,10 +37,10 @@ DAY = WINDOW[3]
 
 
 class Emitting(Deployment):
-    """A tenant with emitters; its overlay is off, for speed."""
+    """A tenant with emitters, and for speed without the topic overlay."""
 
     def emitters(self, *emitters: dict[str, Any]) -> None:
-        """Configure these emitters for the runs that follow."""
+        """Configure these emitters for the next runs."""
         document = yaml.safe_load(self.config_file.read_text())
         settings = document["tenants"]["acme"]["plugin_settings"]
         settings["topic_attribution"] = {"enabled": False}
@@ -49,12 +49,12 @@ class Emitting(Deployment):
         self.tenant = load_configuration(self.config_file).tenants["acme"]
 
     def emissions(self, name: str = "finance") -> dict[date, Emission]:
-        """Return the state of each date."""
+        """Return the emission of each date."""
         with self.store.control.read() as connection:
             return read_emissions(connection, name)
 
     def ended(self, name: str = "finance") -> dict[date, str]:
-        """The state of each date of an emitter."""
+        """Return the state of each date of an emitter."""
         return {day: each.state for day, each in self.emissions(name).items()}
 
     @property
@@ -63,31 +63,31 @@ class Emitting(Deployment):
         return self.config_file.parent / "out"
 
     def changed(self) -> set[str]:
-        """Return the files that were written since the last call."""
+        """Return the files written since the last call."""
         now = {path.name: path.stat().st_ino for path in self.out.glob("*")}
         seen, self._seen = getattr(self, "_seen", {}), now
         return {name for name, inode in now.items() if seen.get(name) != inode}
 
 
 def finance(**more: Any) -> dict[str, Any]:
-    """A CSV emitter."""
+    """Return the configuration of a CSV emitter."""
     return {"type": "csv", "name": "finance", "params": {"output_dir": "out"}} | more
 
 
 def amounts_of(path: Path) -> list[Decimal]:
-    """The amounts in a CSV file."""
+    """Return the amounts in a CSV file."""
     with path.open(newline="") as file:
         return [Decimal(row["amount"]) for row in csv.DictReader(file)]
 
 
 def tiny(deployment: Emitting, name: str = "tiny", **params: Any) -> dict[str, Any]:
-    """The third-party emitter."""
+    """Return the configuration of the third-party emitter."""
     return {"type": "tiny", "name": name, "params": {"file": str(deployment.config_file.parent / name)} | params}
 
 
 @pytest.fixture
 def deployment(prepared: Path, server: DemoServer, tmp_path: Path) -> Iterator[Emitting]:
-    """A tenant whose days are calculated, but written nowhere yet."""
+    """Yield a tenant whose days are calculated but not emitted yet."""
     deployment = Emitting.copied(prepared, server, tmp_path)
     yield deployment
     deployment.store.close()
@@ -95,7 +95,7 @@ def deployment(prepared: Path, server: DemoServer, tmp_path: Path) -> Iterator[E
 
 @pytest.fixture
 def fresh(server: DemoServer, tmp_path: Path) -> Iterator[Emitting]:
-    """A tenant that has never run."""
+    """Yield a tenant that has never run."""
     deployment = Emitting.within(server, tmp_path / "fresh")
     yield deployment
     deployment.store.close()
@@ -103,7 +103,7 @@ def fresh(server: DemoServer, tmp_path: Path) -> Iterator[Emitting]:
 
 @pytest.fixture
 def emitted(deployment: Emitting) -> Emitting:
-    """A tenant whose files are written."""
+    """Return a tenant whose files are written."""
     deployment.emitters(finance())
     assert deployment.run().outcome is RunOutcome.COMPLETED
     deployment.changed()
@@ -111,7 +111,7 @@ def emitted(deployment: Emitting) -> Emitting:
 
 
 def test_a_first_run_writes_every_day_to_the_last_digit(fresh: Emitting) -> None:
-    """One file per calculated day; together they are the chargebacks."""
+    """A first run writes one file for each calculated day; together they sum to the chargebacks."""
     fresh.emitters(finance())
     assert fresh.run().outcome is RunOutcome.COMPLETED
     assert fresh.ended() == dict.fromkeys(WINDOW, "emitted")
@@ -128,7 +128,7 @@ def test_the_stage_is_told(emitted: Emitting) -> None:
 
 
 def test_a_second_run_writes_nothing(emitted: Emitting) -> None:
-    """What has not changed is left alone."""
+    """Without changes, a second run writes nothing."""
     assert emitted.run().outcome is RunOutcome.COMPLETED
     assert emitted.changed() == set()
 
@@ -144,7 +144,7 @@ def test_a_recalculated_day_is_written_again(emitted: Emitting) -> None:
 
 
 def test_other_settings_write_everything_again(emitted: Emitting) -> None:
-    """A new name of the files is a new set of files."""
+    """A new template for file names writes all files again."""
     emitted.emitters(finance(params={"output_dir": "out", "filename_template": "new-{date}.csv"}))
     emitted.run()
     assert emitted.changed() == {f"new-{day}.csv" for day in WINDOW}
@@ -162,7 +162,7 @@ def test_the_lookback_of_an_emitter(deployment: Emitting) -> None:
 
 @pytest.mark.extensive
 def test_weeks_are_written_again_while_they_grow(fresh: Emitting) -> None:
-    """A day that comes later is in the file of its week."""
+    """A later day is added to the file of its week."""
     fresh.emitters(finance(aggregation="weekly"))
     fresh.run(RunRequest(end=WINDOW[-2]))
     before = fresh.changed()
@@ -175,7 +175,7 @@ def test_weeks_are_written_again_while_they_grow(fresh: Emitting) -> None:
 
 
 def test_a_failing_date_is_its_own_error_and_is_tried_again(deployment: Emitting, tmp_path: Path) -> None:
-    """The run goes on, so do the other dates and emitters; the next run does what failed, and only that."""
+    """A failed date affects no other date or emitter, and the next run retries only that date."""
     with installed(tmp_path):
         deployment.emitters(tiny(deployment, broken_on=str(DAY)), finance())
         for attempts in (1, 2):
@@ -194,7 +194,7 @@ def test_a_failing_date_is_its_own_error_and_is_tried_again(deployment: Emitting
 
 @pytest.mark.parametrize("error", ["ZeroDivisionError", "SystemExit"])
 def test_a_plugin_may_fail_in_any_way(deployment: Emitting, tmp_path: Path, error: str) -> None:
-    """Any error of the plugin is its date's error, in one line that names the plugin and the place in its code."""
+    """Any error of the plugin is an error of its date, in one line with the plugin and the place in its code."""
     with installed(tmp_path):
         deployment.emitters(tiny(deployment, broken_on=str(DAY), error=error))
         (told,) = deployment.run().errors
@@ -204,7 +204,7 @@ def test_a_plugin_may_fail_in_any_way(deployment: Emitting, tmp_path: Path, erro
 
 
 def test_an_emitter_that_cannot_start(deployment: Emitting, tmp_path: Path) -> None:
-    """It is one error of the run, and all of its dates have failed; others work."""
+    """An emitter that cannot start is one error and fails all of its dates; other emitters work."""
     with installed(tmp_path):
         deployment.emitters(tiny(deployment, error="open"), finance())
         result = deployment.run()
@@ -214,7 +214,7 @@ def test_an_emitter_that_cannot_start(deployment: Emitting, tmp_path: Path) -> N
 
 
 def test_a_place_that_cannot_be_written(deployment: Emitting) -> None:
-    """A file where the folder should be is an error of each date; once it is gone, all is written."""
+    """A file in the place of the folder is an error of each date; once it is removed, all files are written."""
     deployment.emitters(finance())
     deployment.out.write_text("")
     result = deployment.run()
@@ -226,7 +226,7 @@ def test_a_place_that_cannot_be_written(deployment: Emitting) -> None:
 
 
 def test_a_stopped_run_keeps_what_is_written(deployment: Emitting) -> None:
-    """What was not reached is written by the next run, and nothing twice."""
+    """The next run writes the remaining dates, and none twice."""
     deployment.emitters(finance())
     stop = StopSignal()
 
@@ -242,7 +242,7 @@ def test_a_stopped_run_keeps_what_is_written(deployment: Emitting) -> None:
 
 
 def test_a_hanging_emitter_ends_with_the_run(deployment: Emitting, tmp_path: Path) -> None:
-    """Its wait ends when the run is asked to stop; that is no failure of the emitter."""
+    """A stopped run interrupts the emitter, which is not recorded as a failure."""
     stop = StopSignal()
 
     def listen(progress: Progress) -> None:
@@ -258,7 +258,7 @@ def test_a_hanging_emitter_ends_with_the_run(deployment: Emitting, tmp_path: Pat
 
 
 def test_facts_that_are_gone_are_the_dates_error(emitted: Emitting) -> None:
-    """A file that is lost in the middle of a run fails its date and no other."""
+    """A file that is lost during a run fails its date and no other."""
     emitted.emitters(finance(name="again", params={"output_dir": "again"}))
     (file,) = emitted.store.facts.snapshot(CHARGEBACKS_TABLE).within(DayRange(DAY, DAY + ONE_DAY))
 
@@ -272,14 +272,14 @@ def test_facts_that_are_gone_are_the_dates_error(emitted: Emitting) -> None:
 
 
 def test_only_the_newest_day_of_an_endpoint_counts(deployment: Emitting) -> None:
-    """Without a history the emitter prometheus has nothing to write for other days."""
+    """Without a history, the emitter prometheus writes the newest day only."""
     deployment.emitters({"type": "prometheus", "name": "grafana"})
     deployment.run()
     assert deployment.ended("grafana") == dict.fromkeys(WINDOW[:-1], "skipped") | {WINDOW[-1]: "emitted"}
 
 
 def test_a_history_of_the_lookback(deployment: Emitting) -> None:
-    """The file has every day of the lookback, whenever one has changed."""
+    """The file has every day of the lookback, and is written again when one of them changes."""
     params = {"history_path": "out/history.om"}
     lookback = (TODAY - DAY).days
     deployment.emitters({"type": "prometheus", "name": "grafana", "lookback_days": lookback, "params": params})
@@ -295,7 +295,7 @@ def test_a_history_of_the_lookback(deployment: Emitting) -> None:
 
 @pytest.mark.usefixtures("process")
 def test_a_third_party_emitter_works_in_the_service(tmp_path: Path) -> None:
-    """Installed as a distribution of its own, it is configured, checked and run by the command line, in its child."""
+    """A third-party distribution is configured, checked and run by the command line, in its child process."""
     folder = tmp_path / "site"
     folder.mkdir()
     organisation = Organisation.generate(DemoSpec(today=utc_today(), size="small", days=DAYS))

@@ -1,4 +1,4 @@
-"""The data of emitters, which end when the run is to end."""
+"""The data of emitters; reading ends when the run is stopped."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROWS = 20_000
 
 @pytest.fixture
 def run(deployment: Deployment) -> RunContext:
-    """A run of a tenant that has a day of many rows."""
+    """Return a run of a tenant with many rows on one day."""
     write_shares(deployment.store.facts, [Share(DAY, f"sa-{n:05}", "1") for n in range(ROWS)])
     lease = acquire(deployment.store.control, LeaseOwner.this_process())
     nobody: Callable[[object], None] = lambda _: None  # noqa: E731
@@ -40,7 +40,7 @@ def run(deployment: Deployment) -> RunContext:
 
 
 def test_everything_there_is_to_ask(run: RunContext) -> None:
-    """Rows, text, sums and inventory of one day."""
+    """Emitters can read rows, CSV, sums and the inventory of a day."""
     with facts_for(run) as facts:
         facts.check()
         assert sum(batch.num_rows for batch in facts.rows(PERIOD)) == ROWS
@@ -53,7 +53,7 @@ def test_everything_there_is_to_ask(run: RunContext) -> None:
 
 
 def test_a_stream_ends_when_the_run_is_asked_to(run: RunContext) -> None:
-    """A stream in progress is interrupted, others do not begin, and the error is that of a stop."""
+    """A stop interrupts a stream and prevents new ones; the error is that of a stop."""
     with facts_for(run) as facts:
         rows = facts.rows(PERIOD)
         next(rows)
@@ -65,7 +65,7 @@ def test_a_stream_ends_when_the_run_is_asked_to(run: RunContext) -> None:
 
 
 def test_a_query_is_cancelled_in_the_background(run: RunContext) -> None:
-    """An emitter that never checks is interrupted in the middle of a query."""
+    """A query is interrupted by a stop, even if the emitter never checks for one."""
     with facts_for(run) as facts:
         token: CancellationToken = facts._token
         run.stop.set()
@@ -73,7 +73,7 @@ def test_a_query_is_cancelled_in_the_background(run: RunContext) -> None:
 
 
 def test_a_query_that_is_cancelled_without_a_stop_is_told_as_such(run: RunContext) -> None:
-    """The run was not asked to stop, so the error is not that of a stop."""
+    """Without a stop, a cancelled query raises a timeout."""
     token, engine = CancellationToken(), QueryEngine()
     facts = StoredFacts(run.store, engine, token, run.check, FocusTenant.of(run.tenant))
     token.cancel()

@@ -1,4 +1,4 @@
-"""What is due for an emitter."""
+"""The plan of what is due for an emitter."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WEEKLY = replace(DAILY, aggregation="weekly")
 
 
 def done(planned: EmissionPlan, state: EmissionState = EmissionState.EMITTED) -> dict[date, Emission]:
-    """Return the emissions after everything that was due has ended in ``state``, and what was skipped is recorded."""
+    """Return the emissions when all due periods have ended in ``state``, including the recorded skipped ones."""
     found = {
         due.period.start: Emission("finance", due.period.start, state, due.version, due.attempts + 1)
         for due in planned.due
@@ -30,52 +30,52 @@ def done(planned: EmissionPlan, state: EmissionState = EmissionState.EMITTED) ->
 
 
 def starts(planned: EmissionPlan) -> list[date]:
-    """The first days of what is due."""
+    """Return the first days of the due periods."""
     return [due.period.start for due in planned.due]
 
 
 def test_everything_is_due_once_oldest_first() -> None:
-    """What is emitted is not due again."""
+    """Everything is due once, oldest first."""
     first = plan(DAILY, DAYS, FILES, {})
     assert starts(first) == DAYS
     assert plan(DAILY, DAYS, FILES, done(first)) == EmissionPlan([], [])
 
 
 def test_what_failed_is_due_again_and_its_attempts_are_counted() -> None:
-    """Every run tries again; for a new version, attempts are counted from zero."""
+    """A failed day is retried by every run; attempts are counted from zero for a new version."""
     failed = done(plan(DAILY, DAYS, FILES, {}), EmissionState.FAILED)
     assert [due.attempts for due in plan(DAILY, DAYS, FILES, failed).due] == [1] * len(DAYS)
     assert plan(DAILY, DAYS, FILES | {MONDAY: "new"}, failed).due[0].attempts == 0
 
 
 def test_a_day_that_was_calculated_again_is_due_again() -> None:
-    """No other day is; a day that lost its last row has changed, too."""
+    """Only the changed day is due, also if it lost its last row."""
     known = done(plan(DAILY, DAYS, FILES, {}))
     assert starts(plan(DAILY, DAYS, FILES | {DAYS[2]: "new"}, known)) == [DAYS[2]]
     assert starts(plan(DAILY, DAYS, {day: FILES[day] for day in DAYS[1:]}, known)) == [MONDAY]
 
 
 def test_other_settings_make_everything_due() -> None:
-    """Files that shall lie elsewhere are written there."""
+    """With other settings, everything is due again."""
     known = done(plan(DAILY, DAYS, FILES, {}))
     assert starts(plan(replace(DAILY, settings="other"), DAYS, FILES, known)) == DAYS
 
 
 def test_a_week_is_due_while_it_grows() -> None:
-    """The week of a new day is written again, the one before it is not."""
+    """Only the week of a new day is due again, not the one before."""
     known = done(plan(WEEKLY, DAYS[:8], {day: FILES[day] for day in DAYS[:8]}, {}))
     assert starts(plan(WEEKLY, DAYS, FILES, known)) == [DAYS[7]]
 
 
 def test_a_day_that_waits_for_its_calculation_is_not_due() -> None:
-    """Its last emission stays; its week is written from the rows that exist."""
+    """A day that waits for its calculation is not due, and neither is its emitted week."""
     known = done(plan(WEEKLY, DAYS, FILES, {}))
     assert plan(WEEKLY, DAYS[:3] + DAYS[4:], FILES, known) == EmissionPlan([], [])
     assert starts(plan(DAILY, DAYS[1:], FILES, {})) == DAYS[1:]
 
 
 def test_days_beyond_the_lookback_are_skipped() -> None:
-    """They are recorded once, with the reason; a longer lookback brings them back."""
+    """Older days are recorded as skipped once, with the reason; a longer lookback makes them due."""
     short = replace(DAILY, oldest=DAYS[3])
     planned = plan(short, DAYS, FILES, {})
     assert starts(planned) == DAYS[3:]
@@ -87,7 +87,7 @@ def test_days_beyond_the_lookback_are_skipped() -> None:
 
 
 def test_a_failure_that_leaves_the_lookback_is_not_tried_any_more() -> None:
-    """It becomes skipped; what was emitted stays emitted until its day changes."""
+    """A failed day that leaves the lookback is skipped; an emitted day stays until it changes."""
     later = replace(DAILY, oldest=DAYS[1])
     everything = plan(DAILY, DAYS, FILES, {})
     (skipped,) = plan(later, DAYS, FILES, done(everything, EmissionState.FAILED)).skipped
@@ -98,21 +98,21 @@ def test_a_failure_that_leaves_the_lookback_is_not_tried_any_more() -> None:
 
 
 def test_a_week_counts_as_long_as_one_of_its_days_does() -> None:
-    """It is then written whole."""
+    """The whole week is due while one of its days is in the lookback."""
     planned = plan(replace(WEEKLY, oldest=MONDAY + timedelta(days=6)), DAYS, FILES, {})
     assert starts(planned) == [MONDAY, DAYS[7]]
 
 
 @pytest.mark.parametrize("known", [{}, {MONDAY: Emission("finance", MONDAY, EmissionState.EMITTED, "whole", 1)}])
 def test_a_week_that_retention_has_begun_to_remove_is_left_alone(known: dict[date, Emission]) -> None:
-    """What was written while it was whole is not replaced by less."""
+    """A week that retention has partly removed is not written, so that a complete file is not replaced."""
     planned = plan(replace(WEEKLY, kept_from=DAYS[2]), DAYS[2:], {day: FILES[day] for day in DAYS[2:]}, known)
     assert starts(planned) == [DAYS[7]]
     assert planned.skipped == []
 
 
 def test_only_the_newest() -> None:
-    """All others are skipped; yesterday's newest stays as it was."""
+    """All other days are skipped; the previous newest day stays as it was."""
     schedule = replace(DAILY, newest_only=True)
     first = plan(schedule, DAYS[:-1], FILES, {})
     assert starts(first) == [DAYS[-2]]
@@ -127,8 +127,8 @@ def test_no_calculated_day_is_nothing() -> None:
 
 
 def test_a_month_of_the_books_is_due_when_it_is_closed_and_then_no_more() -> None:
-    """What is learned of it later makes the first open month due, unless the closed one is sealed; the last month has
-    nothing of it."""
+    """A closed month is due once. Later changes of it make the first open month due, unless the closed one is
+    sealed."""
     january, february, march = (AccountingPeriod(date(2026, month, 1)) for month in (1, 2, 3))
     days = [each.start for each in (january, february, march)]
     files = {day: f"file-{day}" for day in days}

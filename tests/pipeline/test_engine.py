@@ -1,4 +1,4 @@
-"""The engine: child processes under the lease, the log lines, suspension, time limits, and an orderly stop."""
+"""The engine: child processes under the lease, log lines, suspension, time limits and an orderly stop."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from tests.support.deployments import Deployment
 from tests.support.processes import eventually
 from tests.support.receiver import SECRET, Receiver
 
-# Their runs are processes.
+# Runs need processes.
 pytestmark = pytest.mark.usefixtures("process")
 
 
 @pytest.fixture
 def configuration(deployment: Deployment) -> Configuration:
-    """The deployment's configuration, as a service reads it."""
+    """Return the deployment's configuration, as a service reads it."""
     return load_configuration(deployment.config_file)
 
 
 @pytest.fixture
 def start(deployment: Deployment, configuration: Configuration) -> Iterator[Callable[..., Engine]]:
-    """Makes engines, with settings of the tenant changed, and stops them at the end."""
+    """Yield a function that makes engines with changed settings of the tenant; stop them at the end."""
     engines = []
 
     def make(listener: Callable[[Progress], None] | None = None, **settings: object) -> Engine:
@@ -61,7 +61,7 @@ def outcomes(deployment: Deployment) -> list[str]:
 def test_a_run_is_a_child_process_that_reports_and_is_logged(
     deployment: Deployment, start: Callable[..., Engine], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Progress and result come back, and a successful run is one line of the log."""
+    """Progress and result are returned, and a successful run is one line of the log."""
     caplog.set_level(logging.INFO)
     heard: list[Progress] = []
     (result,) = start(heard.append).run_once(["acme"], RunRequest())
@@ -76,7 +76,7 @@ def test_a_run_is_a_child_process_that_reports_and_is_logged(
 def test_a_partial_run_is_logged_with_its_errors(
     deployment: Deployment, start: Callable[..., Engine], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A run with errors says which."""
+    """The log has the errors of the run."""
     deployment.server.faults.add("/fcpm/v2/compute-pools", Fault(status=403, times=None))
     (result,) = start().run_once(["acme"], RunRequest())
     assert result.outcome is RunOutcome.COMPLETED_WITH_ERRORS
@@ -84,7 +84,7 @@ def test_a_partial_run_is_logged_with_its_errors(
 
 
 def test_a_trigger_takes_the_lease_before_it_returns(deployment: Deployment, start: Callable[..., Engine]) -> None:
-    """A second trigger, and a run elsewhere, find a run in progress; afterwards the tenant is free."""
+    """While a run is in progress, a second trigger and a run elsewhere are refused; afterwards the lease is free."""
     deployment.server.faults.add("/org/v2/environments", Fault(status=None, delay=1))
     engine = start()
     engine.trigger("acme", RunRequest())
@@ -102,7 +102,7 @@ def _is_free(deployment: Deployment) -> bool:
 
 
 def test_a_run_past_its_limit_is_timed_out(deployment: Deployment, start: Callable[..., Engine]) -> None:
-    """The run ends with the specified words, however long the provider would have taken."""
+    """A run past its limit ends with the documented error, whatever the delay of the provider."""
     deployment.server.faults.add("/billing/v1/costs", Fault(status=None, delay=60, times=None))
     (result,) = start(tenant_execution_timeout_seconds=2).run_once(["acme"], RunRequest())
     assert (result.outcome, result.errors) == (RunOutcome.TIMED_OUT, ("Execution timed out after 2s",))
@@ -115,7 +115,7 @@ def test_a_run_past_its_limit_is_timed_out(deployment: Deployment, start: Callab
 def test_failures_suspend_the_tenant_with_an_alert(
     deployment: Deployment, start: Callable[..., Engine], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """At the threshold the alerts are logged, triggers are refused with the reason, and a restart forgives."""
+    """At the threshold, alerts are logged and triggers are refused with the reason; a restart clears the suspension."""
     deployment.server.faults.add("/billing/v1/costs", Fault(status=401, times=None))
     engine = start(gather_failure_threshold=2)
     for _ in range(2):
@@ -134,7 +134,7 @@ def test_failures_suspend_the_tenant_with_an_alert(
 
 
 def test_a_worker_refreshes_at_once(deployment: Deployment, start: Callable[..., Engine]) -> None:
-    """Tenants are run when the worker starts."""
+    """A worker runs the tenants when it starts."""
     engine = start()
     engine.start()
     eventually(lambda: outcomes(deployment) == ["completed"])
@@ -142,7 +142,7 @@ def test_a_worker_refreshes_at_once(deployment: Deployment, start: Callable[...,
 
 
 def test_who_is_told_hears_of_it(deployment: Deployment, start: Callable[..., Engine]) -> None:
-    """At the end of one run, and from a worker soon after it has happened."""
+    """Messages are sent at the end of a single run, and by a worker soon after the event."""
 
     def happen(name: str) -> None:
         with deployment.store.control.write() as connection:
@@ -160,7 +160,7 @@ def test_who_is_told_hears_of_it(deployment: Deployment, start: Callable[..., En
         worker = start(notifications=sinks)
         worker.start()
         labels = {"tenant": "acme", "sink": "desk", "outcome": "delivered"}
-        # What has arrived is counted a moment later.
+        # A delivery is counted a moment after it arrives.
         eventually(lambda: worker.registry.get_sample_value("chargeback_deliveries_total", labels) == 1)
     assert len(receiver.received) == 2
 
@@ -169,7 +169,7 @@ def test_stopping_ends_a_run_between_days(
     deployment: Deployment, start: Callable[..., Engine], caplog: pytest.LogCaptureFixture
 ) -> None:
     """A stop in the middle of a long wait is quick, the run is recorded as interrupted, and nothing else starts.
-    Because it was requested, the log has no error."""
+    Because the stop was requested, the log has no error."""
     caplog.set_level(logging.INFO)
     deployment.server.faults.add("/billing/v1/costs", Fault(status=429, retry_after=300, times=None))
     engine = start()
@@ -186,7 +186,7 @@ def test_stopping_ends_a_run_between_days(
 
 
 def test_as_many_as_there_are() -> None:
-    """A slot is free again once it is returned; a caller that does not wait gets a refusal."""
+    """A slot is free again once it is returned; without waiting, a request for a taken slot is refused."""
     places = RunSlots(2)
     assert [places.try_take() for _ in range(3)] == [True, True, False]
     places.give_back()
@@ -195,7 +195,7 @@ def test_as_many_as_there_are() -> None:
 
 
 def test_whoever_waits_is_counted_and_gets_the_next_one() -> None:
-    """A waiting thread goes on when a place is given back."""
+    """A waiting thread is counted, and gets the next free slot."""
     places = RunSlots(1)
     assert places.take()
     got: list[bool] = []
@@ -209,7 +209,7 @@ def test_whoever_waits_is_counted_and_gets_the_next_one() -> None:
 
 
 def test_closed_places_let_everybody_go() -> None:
-    """All waits for a slot end, and no slot is given any more."""
+    """Closing ends all waits for a slot, and no slot is given afterwards."""
     places = RunSlots(0)
     got: list[bool] = []
     thread = threading.Thread(target=lambda: got.append(places.take()))
@@ -222,7 +222,7 @@ def test_closed_places_let_everybody_go() -> None:
 
 
 def test_a_tenant_that_hangs_keeps_no_other_waiting(caplog: pytest.LogCaptureFixture) -> None:
-    """Each tenant gets its turns; one that hangs does not delay the stop either."""
+    """Each tenant gets its turns; a hanging one delays neither the others nor the stop."""
     turns: Counter[str] = Counter()
     release = threading.Event()
 
@@ -243,7 +243,7 @@ def test_a_tenant_that_hangs_keeps_no_other_waiting(caplog: pytest.LogCaptureFix
 
 
 def test_the_log_says_when_and_why_once(caplog: pytest.LogCaptureFixture) -> None:
-    """A turn that is news is one line with the time and the reason; a repetition is none."""
+    """A turn that is news is one line with the time and the reason; a repetition is not logged."""
     caplog.set_level(logging.INFO)
     turns = iter([NextTurn(0.01, "a reason"), NextTurn(0.01, "a reason", is_news=False), None])
     schedule = Schedule(lambda _: next(turns))
@@ -255,7 +255,7 @@ def test_the_log_says_when_and_why_once(caplog: pytest.LogCaptureFixture) -> Non
 
 
 def test_an_error_no_one_expected_ends_no_tenant(caplog: pytest.LogCaptureFixture) -> None:
-    """It is logged with its traceback, and the tenant has its next turn."""
+    """The error is logged with its traceback, and the tenant has its next turn."""
     said = threading.Event()
 
     def take_turn(name: str) -> NextTurn | None:

@@ -1,4 +1,4 @@
-"""When the engine runs tenants: the interval, the gap, the places, and storage that is away."""
+"""When the engine runs tenants: the interval, the gap, the slots, and unavailable storage."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NAMES = ("acme", "beta")
 
 @pytest.fixture
 def configuration(tmp_path: Path) -> Configuration:
-    """Two tenants on embedded databases."""
+    """Return the configuration of two tenants on embedded databases."""
     file = tmp_path / "chargeback.yaml"
     second = tenant(tenant_id="beta", storage='{connection_string: "sqlite:///beta.db"}').replace("acme:", "beta:")
     file.write_text(f"features: {{max_parallel_tenants: 1}}\n{tenant()}{second.removeprefix('tenants:')}")
@@ -41,7 +41,7 @@ def configuration(tmp_path: Path) -> Configuration:
 
 
 def configured(configuration: Configuration, *, gap: int = 0, **features: object) -> Configuration:
-    """The configuration with another gap and other features."""
+    """Return the configuration with another gap and other features."""
     tenants = {
         name: replace(each, plugin_settings=each.plugin_settings.model_copy(update={"min_refresh_gap_seconds": gap}))
         for name, each in configuration.tenants.items()
@@ -51,7 +51,7 @@ def configured(configuration: Configuration, *, gap: int = 0, **features: object
 
 @pytest.fixture
 def start() -> Iterator[Callable[..., Engine]]:
-    """Makes engines, and stops them at the end."""
+    """Yield a function that makes engines; stop them at the end."""
     engines = []
 
     def make(configuration: Configuration, executor: HeldRuns) -> Engine:
@@ -65,13 +65,13 @@ def start() -> Iterator[Callable[..., Engine]]:
 
 @pytest.fixture
 def store(configuration: Configuration) -> Iterator[TenantStore]:
-    """The storage of acme, set up."""
+    """Yield the prepared storage of acme."""
     with closing(open_migrated(configuration.tenants["acme"])) as store:
         yield store
 
 
 def record_run(store: TenantStore, outcome: str, *, began: timedelta) -> None:
-    """Record a run that began so long ago and has ended just now."""
+    """Record a run that started ``began`` ago and has just ended."""
     with store.control.write() as connection:
         run_id = runs.start_run(connection, 1)
         runs.finish_run(connection, run_id, outcome=outcome, errors=[], counts={})
@@ -79,7 +79,7 @@ def record_run(store: TenantStore, outcome: str, *, began: timedelta) -> None:
 
 
 def lines(caplog: pytest.LogCaptureFixture, word: str, name: str = "acme") -> list[str]:
-    """Return the lines of the log about a tenant."""
+    """Return the lines of the log about a tenant that contain a word."""
     return [each.getMessage() for each in caplog.records if word in each.getMessage() and name in each.getMessage()]
 
 
@@ -89,8 +89,8 @@ def test_the_gap_is_measured_from_the_start_of_the_last_run(
     start: Callable[..., Engine],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A run that began longer ago than the gap is followed by another, although it took all of that time; one that
-    began later is waited for, and the log says until when and why, once."""
+    """A run that began longer ago than the gap is followed by another, even if it has just ended. After a later one the
+    engine waits, and logs once until when and why."""
     caplog.set_level(logging.INFO)
     executor = HeldRuns(hold=False)
     engine = start(configured(configuration, gap=1800), executor)
@@ -109,7 +109,7 @@ def test_the_gap_is_measured_from_the_start_of_the_last_run(
 
 
 def test_the_defaults_refresh_every_half_hour(configuration: Configuration, start: Callable[..., Engine]) -> None:
-    """With gap and interval alike, the next run begins one interval after this one began; a longer gap counts."""
+    """With equal gap and interval, the next run begins one interval after this one began; a longer gap applies."""
     for gap, expected in ((1800, 1800), (0, 1800), (3600, 3600)):
         engine = start(configured(configuration, gap=gap), HeldRuns(hold=False))
         engine._stores["acme"].control.upgrade()
@@ -124,7 +124,7 @@ def test_the_defaults_refresh_every_half_hour(configuration: Configuration, star
 def test_no_gap_after_a_run_that_did_not_complete(
     configuration: Configuration, store: TenantStore, start: Callable[..., Engine], outcome: str
 ) -> None:
-    """There is work left: the worker that starts now does it now."""
+    """After a run that did not complete, a starting worker runs the tenant at once."""
     executor = HeldRuns(hold=False)
     engine = start(configured(configuration, gap=1800), executor)
     record_run(store, outcome, began=timedelta(seconds=5))
@@ -133,7 +133,7 @@ def test_no_gap_after_a_run_that_did_not_complete(
 
 
 def test_a_trigger_can_be_called_off(configuration: Configuration, start: Callable[..., Engine]) -> None:
-    """What is raised before the start calls a run off: place and lease are free, and nothing has run."""
+    """An error that is raised before the start cancels the run: slot and lease are free, and nothing has run."""
     executor = HeldRuns()
     engine = start(configuration, executor)
 
@@ -149,8 +149,8 @@ def test_a_trigger_can_be_called_off(configuration: Configuration, start: Callab
 
 
 def test_triggered_runs_count_against_the_limit(configuration: Configuration, start: Callable[..., Engine]) -> None:
-    """With one slot, a second tenant is refused until the first has ended, and its lease is free; a trigger for the
-    tenant that runs says that it runs."""
+    """With one slot, a second tenant is refused until the first run has ended, and its lease is free; a trigger for the
+    running tenant reports that it is running."""
     executor = HeldRuns()
     engine = start(configuration, executor)
     engine.trigger("acme", RunRequest())
@@ -173,7 +173,7 @@ def test_triggered_runs_count_against_the_limit(configuration: Configuration, st
 
 
 def on_postgresql(tenant: Tenant, address: str) -> Tenant:
-    """The tenant with its control database on a server."""
+    """Return the tenant with its control database on a server."""
     return replace(tenant, storage=replace(tenant.storage, connection_string=SecretStr(address)))
 
 
@@ -184,8 +184,8 @@ def test_a_database_that_is_away_is_waited_for(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """After any number of failed attempts, no tenant is suspended, the log says so once, and the other tenant is run;
-    when the database responds, its tables are set up, an old suspension is cleared and the tenant is run."""
+    """While a database is away, no tenant is suspended, the log has one line, and the other tenant runs; when it
+    responds, its tables are set up, an old suspension is cleared and the tenant runs."""
     caplog.set_level(logging.INFO)
     monkeypatch.setattr(engine_module, "_MAX_RETRY_SECONDS", 0.1)
     monkeypatch.setattr(engine_module, "_FIRST_RETRY_SECONDS", 0.1)
@@ -220,7 +220,7 @@ def test_a_database_that_is_away_is_waited_for(
 def test_a_newer_database_at_start_ends_the_service(
     configuration: Configuration, store: TenantStore, start: Callable[..., Engine]
 ) -> None:
-    """A permanent error ends the service at start; found later, it concerns that tenant alone."""
+    """A permanent error ends the service at start; found later, it affects that tenant only."""
     with store.control.write() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     failed: list[str] = []
@@ -238,7 +238,7 @@ def test_a_newer_database_at_start_ends_the_service(
 def test_a_suspended_tenant_says_so_and_waits(
     configuration: Configuration, store: TenantStore, start: Callable[..., Engine]
 ) -> None:
-    """It is looked at again, for another worker may be restarted; the reason is in the log line."""
+    """The log line has the reason, and the tenant is checked again, because another worker may be restarted."""
     engine = start(configuration, HeldRuns(hold=False))
     with store.control.write() as connection:
         runs.suspend(connection, "gathering failed 5 times in a row")
@@ -250,7 +250,7 @@ def test_a_suspended_tenant_says_so_and_waits(
 def test_without_periodic_refresh_tenants_are_prepared_all_the_same(
     configuration: Configuration, start: Callable[..., Engine]
 ) -> None:
-    """Their tables are set up, and nothing is run."""
+    """The tables are set up, and nothing is run."""
     executor = HeldRuns(hold=False)
     engine = start(configured(configuration, enable_periodic_refresh=False), executor)
     engine.start()
@@ -260,7 +260,7 @@ def test_without_periodic_refresh_tenants_are_prepared_all_the_same(
 
 
 def test_stopping_ends_runs_and_waits(configuration: Configuration, start: Callable[..., Engine]) -> None:
-    """A run in progress is asked to stop; one that waits for its slot never begins."""
+    """A run in progress is stopped, and one that waits for its slot never begins."""
     executor = HeldRuns()
     engine = start(configuration, executor)
     engine.start()

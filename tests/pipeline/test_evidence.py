@@ -1,4 +1,4 @@
-"""The law of evidence: nothing poorer ever replaces something richer."""
+"""The law of evidence: poorer evidence never replaces richer evidence."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.support.sources import DAY, RECALCULATE, Laboratory, Sources, line
 
 ANY_DAY = date(2026, 1, 1)
 Values = Mapping[tuple[str, str, str], int]
-#: The response of the metrics (a part of the truth, or a kind of failure), the number of billed lines, whether
+#: The response of the metrics (some of the values, or a kind of failure), the number of billed lines, whether
 #: statements can be listed, and whether it is a recalculation.
 Step = tuple[Values | str, int, bool, bool]
 
@@ -49,7 +49,7 @@ parts_of_whole = st.fixed_dictionaries({}, optional={key: st.integers(0, value) 
 
 
 def table(values: Values) -> pa.Table:
-    """Values as usage."""
+    """Return values as a usage table."""
     totals: dict[str, Totals] = {
         name: {key: Decimal(value) for key, value in each.items()} for name, each in nested(values).items()
     }
@@ -57,7 +57,7 @@ def table(values: Values) -> pa.Table:
 
 
 def nested(values: Values) -> dict[str, dict[tuple[str, str], int]]:
-    """Measure → (resource, subject) → value."""
+    """Return measure → (resource, subject) → value."""
     found: dict[str, dict[tuple[str, str], int]] = {}
     for (measure, resource, subject), value in values.items():
         found.setdefault(measure, {})[resource, subject] = value
@@ -65,7 +65,7 @@ def nested(values: Values) -> dict[str, dict[tuple[str, str], int]]:
 
 
 def values_of(usage: pa.Table) -> dict[tuple[str, str, str], int]:
-    """Usage as values."""
+    """Return a usage table as values."""
     rows = usage.to_pylist()
     return {(row["measure"], row["resource_id"], row["subject"]): int(row["value"]) for row in rows}
 
@@ -83,8 +83,8 @@ def has_all(values: Mapping[str, int], of: Mapping[str, int]) -> bool:
 @given(st.lists(parts_of_whole, max_size=6))
 @settings(max_examples=examples(60))
 def test_what_is_kept_is_never_less_than_it_was(answers: list[Values]) -> None:
-    """For any responses, each measure of each resource only grows, always equals one of the responses, and is complete
-    once a response was."""
+    """For any responses, each measure of each resource only grows, always equals one response, and is complete once a
+    response was."""
     known = table({})
     for number, answer in enumerate([*answers, WHOLE, *answers]):
         before, known = values_of(known), richer_of(known, table(answer))
@@ -101,7 +101,7 @@ def test_what_is_kept_is_never_less_than_it_was(answers: list[Values]) -> None:
 
 
 def test_what_is_the_same_but_for_noise_is_not_taken() -> None:
-    """The last digits of a double are no gain, and no loss."""
+    """A difference in the last digits of a double is neither more nor less."""
     stored = table({("bytes_in", "lkc-1", "sa-a"): 10**12, ("bytes_in", "lkc-1", "sa-b"): 1})
     noisy = table({("bytes_in", "lkc-1", "sa-a"): 10**12 - 1, ("bytes_in", "lkc-1", "sa-b"): 1})
     assert richer_of(stored, noisy) is stored
@@ -117,14 +117,14 @@ CLUSTER = Inventory([Resource("lkc-1", "kafka_cluster")])
 
 @pytest.fixture
 def facts(tmp_path: Path) -> Iterator[FactTables]:
-    """Fact tables that have the usage of one day."""
+    """Yield fact tables with the usage of one day."""
     tables = new_facts(tmp_path / "facts")
     replace_day(tables, USAGE_TABLE, ANY_DAY, table(MORE))
     yield tables
 
 
 def fetched(sources: Sources, facts: FactTables, wanted: Sequence[UsageRequest], *, workers: int = 1) -> list[DayUsage]:
-    """The usage of these days."""
+    """Return the usage of these days."""
     with UsageFetcher(sources, CLUSTER, facts, workers=workers).fetching(wanted) as usages:
         return list(usages)
 
@@ -146,7 +146,7 @@ def test_stored_usage_that_is_enough_is_not_asked_for(facts: FactTables) -> None
 
 
 def test_lost_usage_is_asked_for_again(facts: FactTables, caplog: pytest.LogCaptureFixture) -> None:
-    """Where the file is gone there is nothing to compare with, and the log says so."""
+    """If the file is lost, the usage is fetched again without a comparison, which is logged."""
     remove(Path(file_of(facts, USAGE_TABLE, ANY_DAY).path))
     assert load_stored(facts, USAGE_TABLE, ANY_DAY) is None
     (usage,) = fetched(Sources(totals=nested(LESS)), facts, [UsageRequest(ANY_DAY, use_stored=True)])
@@ -167,7 +167,7 @@ def test_less_than_is_stored_is_named_and_not_taken(facts: FactTables) -> None:
 
 
 def test_less_of_what_nobody_is_known_to_have_used_is_compared_as_it_counts(facts: FactTables) -> None:
-    """What is less is judged after the owners of kept usage are known."""
+    """Measures are compared after the owners of the usage are resolved."""
 
     def everything_is_anothers(_: date, usage: pa.Table) -> pa.Table:
         position = usage.schema.get_field_index("measure")
@@ -180,7 +180,7 @@ def test_less_of_what_nobody_is_known_to_have_used_is_compared_as_it_counts(fact
 
 
 def test_a_source_that_is_away_is_asked_once(facts: FactTables) -> None:
-    """The other days have the same error at once, and what is stored of them."""
+    """After one failed query, all other days have the same error, and their stored usage."""
     sources = Sources(fault=AWAY)
     usages = fetched(sources, facts, [*later_days(5), UsageRequest(ANY_DAY, use_stored=False)])
     assert sources.asked == 1
@@ -189,14 +189,14 @@ def test_a_source_that_is_away_is_asked_once(facts: FactTables) -> None:
 
 
 def test_an_incomplete_answer_says_nothing_of_other_days(facts: FactTables) -> None:
-    """Each of them is queried."""
+    """After an incomplete response, the other days are still queried."""
     sources = Sources(fault=PARTIAL)
     assert [usage.error for usage in fetched(sources, facts, later_days(4))] == [PARTIAL] * 4
     assert sources.asked == 4
 
 
 class Measuring(Sources):
-    """Metrics that return the day of the query, and a number of invalid samples."""
+    """Metrics whose value, and whose number of invalid samples, is the day of the month."""
 
     def usage(self, day: date, inventory: Inventory) -> MeasuredUsage:
         self.asked += 1
@@ -204,7 +204,7 @@ class Measuring(Sources):
 
 
 def test_days_come_in_the_order_in_which_they_are_wanted(facts: FactTables, caplog: pytest.LogCaptureFixture) -> None:
-    """The order does not depend on the number of threads; invalid samples are reported for each day."""
+    """Days are in the requested order for any number of threads; invalid samples are logged for each day."""
     wanted = later_days(20)
     usages = fetched(Measuring(), facts, wanted, workers=4)
     days = [usage.table["date"].to_pylist() for usage in usages if usage.table is not None]
@@ -213,7 +213,7 @@ def test_days_come_in_the_order_in_which_they_are_wanted(facts: FactTables, capl
 
 
 def test_nobody_fetches_for_a_run_that_has_ended(facts: FactTables) -> None:
-    """When the calculation ends, the remaining days are not queried any more."""
+    """When the calculation ends, the remaining days are not queried."""
     sources = Measuring()
     with UsageFetcher(sources, CLUSTER, facts, workers=2).fetching(later_days(100)) as usages:
         next(usages)
@@ -241,7 +241,7 @@ steps_of_sources = st.lists(
 
 
 def laboratory_in(folder: Path) -> Laboratory:
-    """A tenant with two clusters and a compute pool, whose statements have owners."""
+    """Return a tenant with two clusters and a compute pool whose statements have owners."""
     laboratory = Laboratory(folder)
     listed = laboratory.sources.listed
     laboratory.sources.listed = Inventory(
@@ -259,7 +259,7 @@ def laboratory_in(folder: Path) -> Laboratory:
 
 
 def heal(laboratory: Laboratory) -> None:
-    """Let the sources be whole."""
+    """Make the sources complete."""
     sources = laboratory.sources
     sources.lines[DAY], sources.totals, sources.fault, sources.unlisted = _LINES, nested(WHOLE), None, {}
 
@@ -268,9 +268,9 @@ def heal(laboratory: Laboratory) -> None:
 @given(steps_of_sources)
 @settings(max_examples=examples(5), suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 def test_once_the_sources_are_whole_a_day_is_as_if_they_had_always_been(steps: list[Step]) -> None:
-    """Answers of all kinds, lines that come late, listings that fail, recalculations in between: stored usage never
-    becomes less, and in the end everything equals a first calculation from the whole answer. Only what the metrics
-    left out without saying so needs a recalculation."""
+    """After any partial responses, late lines, failed listings and recalculations, complete sources give the result of
+    a first calculation, and stored usage never becomes less. Only values that the metrics omitted silently need a
+    recalculation."""
     with tempfile.TemporaryDirectory() as folder:
         with laboratory_in(Path(folder) / "first") as first:
             heal(first)

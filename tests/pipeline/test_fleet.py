@@ -1,4 +1,4 @@
-"""Days calculated by other processes: the same files, even if these processes fail."""
+"""Days calculated by other processes give the same files, even if these processes fail."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DAYS = [DAY - timedelta(days=number) for number in range(6)]
 
 
 def laboratory(folder: Path) -> Laboratory:
-    """A tenant with some days, and new identities on each."""
+    """Return a tenant with some days, and new identities on each."""
     opened = Laboratory(folder, days=len(DAYS))
     opened.sources.lines = {day: [line("100", day=day), line("7", day=day, product="KAFKA_BASE")] for day in DAYS}
     opened.sources.totals = {"bytes_in": {("lkc-1", "sa-a"): 90, ("lkc-1", "sa-unlisted"): 10}}
@@ -42,7 +42,7 @@ def laboratory(folder: Path) -> Laboratory:
 def run(
     tenant: Laboratory, compute: ComputeSettings, listener: Callable[[Progress], None] = lambda _: None
 ) -> RunResult:
-    """Run once, with days calculated elsewhere."""
+    """Run once with these compute settings."""
     lease = acquire(tenant.store.control, LeaseOwner.this_process())
     return run_tenant(
         *(tenant.tenant, tenant.store, lease, RunRequest()),
@@ -54,7 +54,7 @@ def run(
 
 
 def stored(tenant: Laboratory) -> list[str]:
-    """The digests of all present files of days."""
+    """Return the digests of all present files of days."""
     return sorted(
         f"{name} {file.day} {content_key(file.path)}"
         for name in SCHEMAS
@@ -65,7 +65,7 @@ def stored(tenant: Laboratory) -> list[str]:
 
 @pytest.fixture
 def alone(tmp_path: Path) -> list[str]:
-    """The files of a tenant whose days were calculated in the process of the run."""
+    """Return the files of a tenant whose days were calculated in the process of the run."""
     with laboratory(tmp_path / "alone") as tenant:
         assert tenant.run().errors == ()
         return stored(tenant)
@@ -73,13 +73,13 @@ def alone(tmp_path: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster with one worker."""
+    """Yield a cluster with one worker."""
     with dask_cluster(tmp_path_factory.mktemp("cluster"), workers=1) as running:
         yield running
 
 
 def test_workers_of_this_machine_write_the_same_files(tmp_path: Path, alone: list[str]) -> None:
-    """Two processes of this machine give the bytes of one, each day once, and report progress of every day."""
+    """Two local processes write the files of one process, each day once, and report the progress of every day."""
     heard: list[Progress] = []
     with laboratory(tmp_path / "dask") as tenant:
         result = run(tenant, ComputeSettings(type="dask", workers=2), heard.append)
@@ -91,7 +91,7 @@ def test_workers_of_this_machine_write_the_same_files(tmp_path: Path, alone: lis
 
 
 def test_workers_write_into_a_bucket(tmp_path: Path, cluster: Cluster, alone: list[str]) -> None:
-    """A worker that shares nothing with the run but object storage writes the same files there."""
+    """A worker that shares only object storage with the run writes the same files there."""
     with laboratory(tmp_path / "dask") as tenant:
         tenant.store = replace(tenant.store, facts=FactTables(new_bucket(tmp_path), tenant.store.control))
         assert run(tenant, cluster.settings).errors == ()
@@ -101,7 +101,7 @@ def test_workers_write_into_a_bucket(tmp_path: Path, cluster: Cluster, alone: li
 def test_a_cluster_is_reached_with_certificates_and_equal_versions_only(
     tmp_path: Path, cluster: Cluster, alone: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A run uses a scheduler somewhere else; strangers, and workers of another version, are refused."""
+    """A run uses a remote scheduler; unknown certificates, and workers of another version, are refused."""
     with laboratory(tmp_path / "dask") as tenant:
         assert run(tenant, cluster.settings).errors == ()
         assert stored(tenant) == alone
@@ -122,7 +122,7 @@ def test_a_cluster_is_reached_with_certificates_and_equal_versions_only(
 def test_files_that_are_written_elsewhere_are_not_committed(
     tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A worker whose folder is not that of the run fails the run before its file belongs to a table."""
+    """A worker with another folder than the run fails the run before its file is committed."""
     with laboratory(tmp_path / "dask") as tenant, laboratory(tmp_path / "elsewhere") as elsewhere:
         elsewhere.run()
         submit = fleet.DaskFleet.submit
@@ -138,7 +138,7 @@ def test_files_that_are_written_elsewhere_are_not_committed(
 
 
 def test_a_scheduler_that_is_not_there_fails_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error names it; what was gathered stays, and the next run calculates it."""
+    """The error has the address; gathered days stay, and the next run calculates them."""
     monkeypatch.setattr(fleet, "_CONNECT_SECONDS", 1)
     address = f"tcp://127.0.0.1:{free_port()}"
     with laboratory(tmp_path) as tenant:
@@ -149,7 +149,7 @@ def test_a_scheduler_that_is_not_there_fails_the_run(tmp_path: Path, monkeypatch
 
 
 class _After:
-    """Does something once, when a number of days is calculated."""
+    """Calls a function once, when a number of days is calculated."""
 
     def __init__(self, days: int, work: Callable[[], None]) -> None:
         self._days = days
@@ -163,7 +163,7 @@ class _After:
 
 @pytest.mark.drill
 def test_a_worker_is_killed(tmp_path: Path, alone: list[str]) -> None:
-    """SIGKILL of a worker a third in: its days go to the other one, and each is there once."""
+    """After SIGKILL of a worker, the other one calculates its days, and each day is stored once."""
     with dask_cluster(tmp_path / "cluster", workers=2) as cluster, laboratory(tmp_path / "dask") as tenant:
         kill = _After(len(DAYS) // 3, lambda: os.kill(cluster.workers[0].pid, signal.SIGKILL))
         result = run(tenant, cluster.settings, kill)
@@ -174,7 +174,7 @@ def test_a_worker_is_killed(tmp_path: Path, alone: list[str]) -> None:
 
 @pytest.mark.drill
 def test_the_scheduler_is_killed(tmp_path: Path, alone: list[str]) -> None:
-    """SIGKILL of the scheduler a third in: the run fails and says why, the next one ends with the same files."""
+    """After SIGKILL of the scheduler, the run fails with the reason, and the next one gives the same files."""
     with dask_cluster(tmp_path / "cluster", workers=1) as cluster, laboratory(tmp_path / "dask") as tenant:
         result = run(tenant, cluster.settings, _After(len(DAYS) // 3, cluster.scheduler.kill))
         assert result.outcome is RunOutcome.FAILED
@@ -186,7 +186,7 @@ def test_the_scheduler_is_killed(tmp_path: Path, alone: list[str]) -> None:
 
 @pytest.mark.drill
 def test_a_day_that_is_sent_to_nobody_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While the client still looks for its scheduler it accepts days that are never calculated."""
+    """The client accepts days while it reconnects to a lost scheduler, but they are never calculated."""
     monkeypatch.setattr(fleet, "_CONNECT_SECONDS", 5)
     task = cast(day_task.DayTask, "never calculated")
     with dask_cluster(tmp_path / "cluster", workers=1) as cluster, fleet.connect(cluster.settings) as client:

@@ -1,4 +1,4 @@
-"""Gathering from an ecosystem that misbehaves: its days are refused one by one, and named."""
+"""Gathering from a faulty ecosystem: each faulty day is refused and reported."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.support.sources import line as billed
 
 
 def line(day: date, **more: object) -> BillingLine:
-    """One dollar for a made-up resource."""
+    """Return a line of one dollar for a fictitious resource."""
     known: dict[str, object] = {
         "day": day,
         "timestamp": datetime.combine(day, time(), UTC),
@@ -47,7 +47,7 @@ def line(day: date, **more: object) -> BillingLine:
 
 @dataclass
 class Bills:
-    """A gatherer of a made-up ecosystem, which returns the given days and nothing else."""
+    """A gatherer of a fictitious ecosystem, which returns the given days."""
 
     answers: dict[date, GatheredDay] = field(default_factory=dict)
     fails_after: int | None = None
@@ -76,7 +76,7 @@ class Bills:
 
 @pytest.fixture
 def run(deployment: Deployment) -> RunContext:
-    """A run that has just begun."""
+    """Return a run that has just begun."""
     lease = acquire(deployment.store.control, LeaseOwner.this_process())
     stop = StopSignal()
     return RunContext(
@@ -88,14 +88,14 @@ DAY = TODAY - timedelta(days=7)
 
 
 def guard(gatherer: Bills, run: RunContext) -> GuardedGatherer:
-    """The gatherer as the pipeline is given it."""
+    """Return the gatherer with the guard of the pipeline."""
     settings = run.tenant.settings
     context = TenantContext("acme", settings.tenant_id, settings.currency, run.today, run.stop, "")
     return GuardedGatherer("plugin made_up", gatherer, context, ())
 
 
 def test_a_foreign_currency_is_an_error_of_its_day(run: RunContext, deployment: Deployment) -> None:
-    """Lines in another currency than the tenant's are never mixed in; other days are kept."""
+    """A line in another currency than the tenant's is an error of its day; other days are kept."""
     gather(run, guard(Bills({DAY: GatheredDay(DAY, [line(DAY), line(DAY, currency="EUR")])}), run))
     expected = "plugin made_up: billing: line 2: currency should be USD, the tenant's, not str 'EUR'"
     assert run.record.described_errors() == [f"{DAY}: {expected}"]
@@ -105,7 +105,7 @@ def test_a_foreign_currency_is_an_error_of_its_day(run: RunContext, deployment: 
 
 
 def test_a_day_that_is_answered_twice_is_not_calculated(run: RunContext, deployment: Deployment) -> None:
-    """Neither the first result nor an empty second one counts as the bill of the day."""
+    """Neither the first result nor an empty second one is accepted as the bill of the day."""
 
     class Twice(Bills):
         def billing(self, days: DayRange) -> Iterator[GatheredDay]:
@@ -123,7 +123,7 @@ def test_a_day_that_is_answered_twice_is_not_calculated(run: RunContext, deploym
 
 
 def test_an_error_that_nobody_foresaw_is_one_of_its_day(run: RunContext, deployment: Deployment) -> None:
-    """The other days are gathered."""
+    """An unexpected error affects only its day; the other days are gathered."""
     gather(run, Bills({DAY: GatheredDay(DAY, [line(DAY, total_cost="one")])}))
     assert run.record.described_errors() == [f"{DAY}: {deployment.state(DAY).error}"]
     assert run.record.errors[0].startswith("internal error: ")
@@ -132,7 +132,7 @@ def test_an_error_that_nobody_foresaw_is_one_of_its_day(run: RunContext, deploym
 
 
 def test_a_day_with_an_error_keeps_what_is_stored(run: RunContext, deployment: Deployment) -> None:
-    """A day that cannot be trusted now stays as it was gathered before."""
+    """A day with an error keeps the lines that were gathered before."""
     gather(run, Bills())
     gather(run, Bills({DAY: GatheredDay(DAY, error="it spans several days")}))
     state = deployment.state(DAY)
@@ -140,7 +140,7 @@ def test_a_day_with_an_error_keeps_what_is_stored(run: RunContext, deployment: D
 
 
 def test_consecutive_days_are_one_request(run: RunContext) -> None:
-    """Days that need not be gathered again are left out, even where they lie between others."""
+    """Days that need not be gathered again are left out, even if they lie between others."""
     bills, days = Bills(), [DAY, DAY + timedelta(days=1), DAY + timedelta(days=3)]
     assert [each.gathered.day for each in _gather_days(TenantBills(run, bills, {}), days)] == days
     assert bills.requested == [DayRange(DAY, DAY + timedelta(days=2)), DayRange(days[2], DAY + timedelta(days=4))]
@@ -149,7 +149,7 @@ def test_consecutive_days_are_one_request(run: RunContext) -> None:
 def test_a_provider_that_hangs_up_fails_the_gathering_but_keeps_the_days_it_gave(
     run: RunContext, deployment: Deployment
 ) -> None:
-    """Days that came before the failure are kept; none of the window is ready to be calculated."""
+    """Days before the failure are kept, and no day of the window is ready to be calculated."""
     gather(run, Bills(fails_after=2))
     assert run.record.gathering_error == "the provider hung up"
     assert [state.billing_gathered for state in deployment.states()] == [True, True]
@@ -157,7 +157,7 @@ def test_a_provider_that_hangs_up_fails_the_gathering_but_keeps_the_days_it_gave
 
 
 def test_listings_that_fail_for_one_reason_are_one_error(run: RunContext) -> None:
-    """Types that could not be listed for the same reason are named together."""
+    """Types that could not be listed for the same reason are reported together."""
     failures = {"user": "HTTP 401", "cluster": "HTTP 401", "connector": "HTTP 500"}
     gather(run, Bills(listed=ListedInventory(Inventory(), frozenset(), failures=failures)))
     assert run.record.errors == [
@@ -167,7 +167,7 @@ def test_listings_that_fail_for_one_reason_are_one_error(run: RunContext) -> Non
 
 
 def test_a_required_listing_that_fails_stops_the_run(run: RunContext) -> None:
-    """The errors of a run that calculates no new bill do not say that it goes on with the last known inventory."""
+    """The errors of a run that calculates no new bill do not mention the last known inventory."""
     failures = {"cluster": "HTTP 403", "connector": "HTTP 500"}
     listed = ListedInventory(Inventory(), frozenset(), failures=failures, required=frozenset({"cluster"}))
     gather(run, Bills(listed=listed))
@@ -179,7 +179,7 @@ def test_a_required_listing_that_fails_stops_the_run(run: RunContext) -> None:
 
 
 def test_a_billed_resource_that_no_listing_names_is_in_the_inventory(run: RunContext, deployment: Deployment) -> None:
-    """It gets the type that its line names."""
+    """A billed resource that is not listed gets the type of its line."""
     gather(run, Bills({DAY: GatheredDay(DAY, [line(DAY, resource_id="x", resource_type="gadget")])}))
     with deployment.store.control.read() as connection:
         types = {resource.resource_id: resource.resource_type for resource in read_inventory(connection).resources}
@@ -189,7 +189,7 @@ def test_a_billed_resource_that_no_listing_names_is_in_the_inventory(run: RunCon
 def test_a_billed_resource_that_its_complete_listing_does_not_have_is_gone(
     run: RunContext, deployment: Deployment
 ) -> None:
-    """It is deleted from the start; of a type that was not listed nothing is known."""
+    """A billed resource that its complete listing lacks is deleted; resources of other types are not."""
     listed = ListedInventory(Inventory([Resource("here", "gadget")]), frozenset({"gadget"}))
     gather(run, Bills({DAY: GatheredDay(DAY, [line(DAY, resource_id="gone", resource_type="gadget")])}, listed=listed))
     with deployment.store.control.read() as connection:
@@ -198,7 +198,7 @@ def test_a_billed_resource_that_its_complete_listing_does_not_have_is_gone(
 
 
 def test_days_that_left_the_window_are_calculated_once_the_listing_succeeds(tmp_path: Path) -> None:
-    """A day that was gathered while a required listing failed waits for it, however old it is by then."""
+    """A day gathered while a required listing fails waits for it, even if the day leaves the window."""
     with Laboratory(tmp_path) as laboratory:
         sources = laboratory.sources
         sources.lines[BILLED] = [billed("100")]

@@ -1,12 +1,12 @@
-"""One seed, one history: the real pipeline and store, in one thread, over a storage, a database, sources and a clock
-that fail as the seed says.
+"""One seed, one history: the real pipeline and store, in one thread, with a storage, a database, sources and a clock
+that fail as the seed determines.
 
-After every step, charges equal the bill, every named file exists, no number decreases, and queries as of an earlier
-instant, within runs too, return the same bytes as before. Files without a name in the catalogue are removed after the
-grace time, and a run without faults ends with every day calculated. In some histories months are closed, opened again
-and sealed: no receipt is lost, what was booked stays, and the books agree with the facts.
+After every step, charges equal the bill, every listed file exists, no number decreases, and queries as of an earlier
+instant, also within runs, return the same bytes as before. Files that are not in the catalogue are removed after the
+grace time, and a run without faults ends with every day calculated. In some histories months are closed, reopened and
+sealed: no receipt is lost, booked amounts stay, and the books agree with the facts.
 
-``HISTORIES=sqlite:1234`` in the environment plays the history of a seed alone, and says what happens in it.
+``HISTORIES=sqlite:1234`` in the environment plays the history of one seed and prints its steps.
 """
 
 from __future__ import annotations
@@ -81,14 +81,14 @@ from tests.support.sources import DAY, RECALCULATE, Laboratory, Sources, line
 
 HALF: Final = {"bytes_in": {("lkc-1", "sa-a"): 50, ("lkc-1", "sa-b"): 50}}
 NINE_TO_ONE: Final = {"bytes_in": {("lkc-1", "sa-a"): 90, ("lkc-1", "sa-b"): 10}}
-#: Soon after the end of the month of the days, while these are still gathered again.
+#: Shortly after the end of the month of the days, while they are still gathered again.
 FEBRUARY: Final = datetime(2026, 2, 1, 1, tzinfo=NOW.tzinfo)
 ACCEPT_LESS: Final = RunRequest(recalculate=True, accept_less=True)
 DAYS: Final = [DAY - timedelta(days=1), DAY]
-#: The shortest retention, and the shortest history: one day more than the window has.
+#: The shortest retention and history: one day more than the window.
 SHORT: Final = 8
 OWNER: Final = StorageOwner("acme-id", "confluent_cloud")
-#: What can go wrong in a step, and at which one of the writes of its kind at the latest.
+#: The faults of a step, and the last of the writes of its kind at which each may happen.
 KINDS_OF_FAULTS: Final = {
     "": 0,
     "no put": 8,
@@ -109,11 +109,11 @@ AT_PUTS: Final = ("no put", "half a put", "late put", "put twice", "disk full", 
 
 
 class Killed(BaseException):
-    """The process ends here."""
+    """Raised where the process is killed."""
 
 
 class Faults:
-    """What goes wrong in one step, as chance says: at most one thing, at one of its writes."""
+    """The random fault of one step: at most one, at one of its writes."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
@@ -124,7 +124,7 @@ class Faults:
         self.late: list[Callable[[], object]] = []
 
     def plan(self) -> None:
-        """Choose what goes wrong in the next step, and when."""
+        """Choose the fault of the next step, and the write at which it happens."""
         self.what = self._chance.choice(["", *KINDS_OF_FAULTS])
         self._left = self._chance.randint(0, KINDS_OF_FAULTS[self.what])
 
@@ -138,12 +138,12 @@ class Faults:
         return self._left == -1
 
     def kill(self) -> None:
-        """End the process: whatever it does afterwards has no effect."""
+        """End the process: its later writes have no effect."""
         self.is_dead = True
         raise Killed
 
     def end(self) -> None:
-        """End the step: what was late arrives."""
+        """End the step: late writes arrive."""
         self.what, self.is_dead = "", False
         for arrive in self.late:
             arrive()
@@ -159,7 +159,7 @@ class FaultyFolder(Folder):
         self._take_over = take_over
 
     def write(self, folder: str, name: str, suffix: str, content: bytes) -> str:
-        """Write a file, or not, or a part of it, or later, or twice."""
+        """Write a file, or fail, or write half of it, late, or twice."""
         if not self._faults.meets(*AT_PUTS):
             return super().write(folder, name, suffix, content)
         match self._faults.what:
@@ -211,12 +211,12 @@ class FaultyDatabase(ControlDatabase):
             self.faults.kill()
 
     def close(self) -> None:
-        """Close the connections; the database is used again, with the statements that it has compiled."""
+        """Close the connections; the database is used again, with its compiled statements."""
         self._engine.dispose()
 
     @contextmanager
     def write(self, *, durable: bool = False) -> Iterator[Connection]:
-        """Open a transaction, and commit it, or not."""
+        """Open a transaction and commit it, or fail."""
         is_met = False
         with super().write(durable=durable) as connection:
             yield connection
@@ -250,7 +250,7 @@ class WatchedTables(FactTables):
 
 
 class AtOnce:
-    """A pool of threads that does everything at once, in this one."""
+    """A thread pool that executes everything at once, in the calling thread."""
 
     def __init__(self, *_: object, **__: object) -> None:
         pass
@@ -262,22 +262,22 @@ class AtOnce:
         pass
 
     def submit(self, work: Callable[..., object], *args: object) -> Future[object]:
-        """Work."""
+        """Execute the work."""
         done: Future[object] = Future()
         try:
             done.set_result(work(*args))
-        except BaseException as error:  # noqa: BLE001 - the future has it, whatever it is
+        except BaseException as error:  # noqa: BLE001 - the future keeps any error
             done.set_exception(error)
         return done
 
 
 def in_order(work: Callable[[Any], Any], of: Sequence[Any]) -> list[Any]:
-    """Do one after the other what is done side by side elsewhere."""
+    """Do in sequence what is done in parallel elsewhere."""
     return [work(each) for each in of]
 
 
 def digest_of(*given: object) -> bytes:
-    """Return a digest that identifies some values: tables by their content."""
+    """Return a digest of some values, with tables by their content."""
     digest = hashlib.sha256()
     for each in given:
         if isinstance(each, pa.Table):
@@ -290,7 +290,7 @@ def digest_of(*given: object) -> bytes:
 
 
 class Remembering(DayCalculator):
-    """Calculates each day once: the same evidence has the same rows."""
+    """Calculates each day once, because the same evidence gives the same rows."""
 
     _made: Final[list[Remembering]] = []
 
@@ -300,7 +300,7 @@ class Remembering(DayCalculator):
 
     @classmethod
     def of(cls, catalogue: PolicyCatalogue) -> Remembering:
-        """Return the calculator of a catalogue, which is made once."""
+        """Return the only calculator of a catalogue."""
         found = next((each for each in cls._made if each._catalogue == catalogue), None)
         if found is None:
             found = cls(catalogue)
@@ -308,7 +308,7 @@ class Remembering(DayCalculator):
         return found
 
     def calculate(self, evidence: Evidence) -> CalculatedDay:
-        """Calculate a day, or remember it."""
+        """Calculate a day, or return the known result."""
         given = (evidence.billing, evidence.usage, evidence.members)
         key = digest_of(evidence.day, evidence.metrics_available, *given)
         if key not in self._known:
@@ -316,7 +316,7 @@ class Remembering(DayCalculator):
         return self._known[key]
 
     def close(self) -> None:
-        """Stay open for the next one."""
+        """Stay open for later histories."""
 
 
 class RememberingTopics(TopicAttributor):
@@ -330,7 +330,7 @@ class RememberingTopics(TopicAttributor):
 
     @classmethod
     def of(cls, plan: TopicPlan) -> RememberingTopics:
-        """Return what attributes by a plan, which is made once."""
+        """Return the only attributor of a plan."""
         found = next((each for each in cls._made if each._plan == plan), None)
         if found is None:
             found = cls(plan)
@@ -338,14 +338,14 @@ class RememberingTopics(TopicAttributor):
         return found
 
     def attribute(self, day: date, lines: pa.Table, evidence: pa.Table) -> pa.Table:
-        """Attribute a day, or remember it."""
+        """Attribute a day, or return the known result."""
         key = digest_of(day, lines, evidence)
         if key not in self._known:
             self._known[key] = super().attribute(day, lines, evidence)
         return self._known[key]
 
     def close(self) -> None:
-        """Stay open for the next one."""
+        """Stay open for later histories."""
 
 
 _checks: Final[dict[bytes, pa.Array]] = {}
@@ -354,7 +354,7 @@ engine = cache(QueryEngine)
 
 
 def checks_of(of: pa.Table) -> pa.Array:
-    """The same for the register of dimensions."""
+    """Return the checks of the register of dimensions, computed once."""
     key = digest_of(of)
     if key not in _checks:
         _checks[key] = _calculated_checks(of)
@@ -363,8 +363,8 @@ def checks_of(of: pa.Table) -> pa.Array:
 
 @dataclass(frozen=True)
 class Answer:
-    """What is answered as of an instant: the contents of the days of each table, tags and categories; and what the
-    reader exports, in some histories."""
+    """The data served as of an instant: the contents of the days of each table, tags and categories, and in some
+    histories the export."""
 
     contents: Mapping[tuple[str, date | None], tuple[str, ...]]
     tags: Sequence[object]
@@ -372,14 +372,14 @@ class Answer:
     exported: bytes = b""
 
     def since(self, day: date) -> Answer:
-        """Return the part that does not concern earlier days."""
+        """Return the part about a day and later ones."""
         kept = {key: names for key, names in self.contents.items() if key[1] is not None and key[1] >= day}
         return replace(self, contents=kept)
 
 
 @dataclass
 class Known:
-    """The responses of a storage so far, and its highest numbers; a backup has those of its time."""
+    """The data that a storage has served so far, and its highest numbers; a backup has those of its time."""
 
     answers: dict[datetime, Answer] = field(default_factory=dict)
     receipts: tuple[str, ...] = ()
@@ -388,7 +388,7 @@ class Known:
 
 
 class History:
-    """One history: a tenant, the events that happen to it, and its responses."""
+    """One history: a tenant, the events that happen to it, and the data served."""
 
     def __init__(self, folder: Path, seed: int, database: FaultyDatabase, connection_string: str) -> None:
         self.chance = random.Random(seed)
@@ -432,7 +432,7 @@ class History:
 
     @contextmanager
     def _in_peace(self) -> Iterator[None]:
-        """Nothing goes wrong in what the test does itself."""
+        """Disable faults for actions of the test itself."""
         what, is_dead, self.faults.what, self.faults.is_dead = self.faults.what, self.faults.is_dead, "", False
         try:
             yield
@@ -440,7 +440,7 @@ class History:
             self.faults.what, self.faults.is_dead = what, is_dead
 
     def _look(self, at: datetime) -> None:
-        """Remember what is served after a change, if that went in."""
+        """Remember the data served after a change, if it was committed."""
         with self._in_peace():
             with self.store.control.read() as connection:
                 changed_at = connection.execute(select(schema.tenant.c.facts_changed_at)).scalar_one()
@@ -448,7 +448,7 @@ class History:
                 self.known.answers[at] = self.answer(None)
 
     def answer(self, as_of: datetime | None) -> Answer:
-        """Return the tenant's response as of now, or of an instant."""
+        """Return the tenant's data as of now, or of an instant."""
         with self.store.control.read() as connection:
             if as_of is None:
                 named = present_files(connection)
@@ -466,7 +466,7 @@ class History:
         return Answer(contents, found, categories, self._export(as_of) if self._exports else b"")
 
     def _require(self, path: Path, key: str) -> None:
-        """Check that a named file exists, with the content that its name says."""
+        """Check that a listed file exists, with the content digest in its name."""
         assert path.exists(), f"{path} is missing"
         if path not in self._intact:
             assert hashlib.sha256(path.read_bytes()).hexdigest().startswith(key), path
@@ -487,7 +487,7 @@ class History:
             return b""
 
     def step(self) -> None:
-        """Let something happen outside, then do something; check everything."""
+        """Change something outside, do something, and check everything."""
         for _ in range(self.chance.randint(0, 3)):
             self._change()
         if self.chance.random() < 0.2:
@@ -518,14 +518,14 @@ class History:
         assert not [each for each in result.errors if "internal error" in each], result.errors
 
     def _expect_to_give_up(self) -> None:
-        """Note which days may lose what they had."""
+        """Record which days may lose earlier contents."""
         settings = self.laboratory.tenant.settings
         days = settings.retention_days if settings.history_days is None else settings.history_days
         oldest = oldest_kept(self.now.date(), min(days, settings.retention_days))
         self.known.given_up = max(self.known.given_up, oldest)
 
     def _take_over(self) -> None:
-        """Another worker finds the lease of the paused one expired, and runs."""
+        """Run as another worker, which finds the lease of the paused one expired."""
         paused = self.store
         with self._in_peace():
             self._free_the_lease()
@@ -540,7 +540,7 @@ class History:
             connection.execute(text("UPDATE tenant SET lease_owner = NULL, lease_expires_at = NULL"))
 
     def _start_anew(self) -> None:
-        """Let the next step find nothing in memory; a lease that was left behind is free."""
+        """Clear everything in memory for the next step, and release an abandoned lease."""
         self.store.facts.changed()
         self.store.facts._is_alone = False
         self._free_the_lease()
@@ -550,7 +550,7 @@ class History:
         self._backups.append((made, replace(self.known, answers=dict(self.known.answers))))
 
     def _restore(self) -> None:
-        """Exchange the storage for its newest copy, or for one that is made now."""
+        """Replace the storage by its newest backup, or by one that is made now."""
         if not self._backups or self.chance.random() < 0.5:
             self._back_up()
         made, self.known = self._backups.pop()
@@ -572,7 +572,7 @@ class History:
             connection.execute(text("CREATE SCHEMA public"))
 
     def _close(self) -> None:
-        """Close the first month that is open, as soon as it is over; what is in the way is accepted if it can be."""
+        """Close the first open month once it is over, and accept the blockers that can be accepted."""
         self.now = max(self.now, FEBRUARY)
         with self.store.control.read() as connection:
             period = read_books(connection).first_open or AccountingPeriod.of(DAY)
@@ -583,7 +583,7 @@ class History:
             self.told.append(f"{period.id} is closed")
 
     def _reopen(self) -> None:
-        """Open the latest closed month again."""
+        """Reopen the latest closed month."""
         with self.store.control.read() as connection:
             books = read_books(connection)
         if books.closed:
@@ -592,7 +592,7 @@ class History:
                 reopen(self._view(), writing, books.closed[-1].period, "test", "A history", self.tick)
 
     def _seal(self) -> None:
-        """Seal a month that is closed."""
+        """Seal a closed month."""
         with self.store.control.read() as connection:
             books = read_books(connection)
         if books.closed:
@@ -614,7 +614,7 @@ class History:
             yield open_posted(reader, self.store, token, caches, None)
 
     def _check_books(self) -> None:
-        """No receipt is lost or changed, what was booked is what they say, and all months together are the facts."""
+        """Check that no receipt is lost or changed, booked amounts match them, and all months sum to the facts."""
         with self.store.control.read() as connection:
             receipts = tuple(read_receipts(connection))
         assert receipts[: len(self.known.receipts)] == self.known.receipts, "a receipt is lost"
@@ -633,7 +633,7 @@ class History:
                 assert booked == learned(reader, everything, by), f"by {by}"
 
     def _keep_up(self) -> None:
-        """Long after, only what is named is left."""
+        """Check that after the grace time, only listed files are left."""
         facts = self.store.facts
         remove_unnamed(facts, datetime.now(tz=self.now.tzinfo) + 2 * LEFTOVER_AGE)
         with self._in_peace():
@@ -686,7 +686,7 @@ class History:
                 write_category(connection, CategoryWrite(key, document), expected=expected, clock=self.tick)
 
     def check(self, *, everything: bool = False) -> None:
-        """The laws, after each step; at the end as of every instant, before of one."""
+        """Check the laws: at the end as of every instant, before as of one."""
         with self.store.control.read() as connection:
             of = schema.tenant.c
             numbers = tuple(connection.execute(select(of.lease_epoch, of.facts_revision, of.tags_revision)).one())
@@ -711,7 +711,7 @@ class History:
             assert oldest > DAYS[0] or now.exported == then.exported, f"exported as of {at}"
 
     def end(self) -> None:
-        """A run without faults calculates everything that is due; much later, only named files are left."""
+        """Check that a run without faults calculates all due days, and that finally only listed files are left."""
         if self.chance.random() < 0.5:
             self.laboratory.sources.fault = None
             self._expect_to_give_up()
@@ -726,7 +726,7 @@ class History:
 
 @cache
 def laboratory_of(folder: Path) -> Laboratory:
-    """Return what histories have in common: a configured tenant."""
+    """Return what histories share: a configured tenant."""
     laboratory = Laboratory(folder / "laboratory", days=len(DAYS))
     laboratory.store.close()
     return laboratory
@@ -734,7 +734,7 @@ def laboratory_of(folder: Path) -> Laboratory:
 
 @pytest.fixture
 def thrifty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One thread, no cache of sums, and days that are calculated once."""
+    """Use one thread, no cache of sums, and days that are calculated once."""
     for module in (tables, published):
         monkeypatch.setattr(module, "side_by_side", in_order)
     monkeypatch.setattr(evidence, "ThreadPoolExecutor", AtOnce)
@@ -748,7 +748,7 @@ def thrifty(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def database(request: pytest.FixtureRequest, kind: str, tmp_path: Path) -> Iterator[str]:
-    """A database of the kind, for one history after the other."""
+    """Yield a database of this kind for one history after the other."""
     with migrated_database(kind, tmp_path) as connection_string:
         yield connection_string
 
@@ -756,7 +756,7 @@ def database(request: pytest.FixtureRequest, kind: str, tmp_path: Path) -> Itera
 def play(
     kind: str, seeds: Sequence[int], folder: Path, connection_string: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Play histories, and say the seed of each that fails."""
+    """Play histories, and report the seed of each that fails."""
     failed = []
     database = FaultyDatabase(connection_string, OWNER)
     database.upgrade()
@@ -784,7 +784,7 @@ def play(
 
 
 def _start_with(database: FaultyDatabase, folder: Path) -> None:
-    """Empty the database, or put a new one in its place."""
+    """Empty the database, or replace it by a new one."""
     database.faults = Faults(random.Random())
     if database.is_sqlite:
         database.close()
@@ -801,9 +801,9 @@ def _start_with(database: FaultyDatabase, folder: Path) -> None:
         connection.execute(insert(schema.tenant).values(id=1, has_catalogue=True, **owner))
 
 
-#: How many histories a test plays with each database, how many tests of them there are, of which `make test` has the
-#: first, how many more in a drill, and how many more in `make night`: a history takes a quarter of a second of
-#: processor time with SQLite, and longer with PostgreSQL.
+#: The number of histories in a test with each database, the number of tests (`make test` runs the first ones), the
+#: number of further tests in a drill, and that in `make night`. A history takes a quarter of a second of processor
+#: time with SQLite, and longer with PostgreSQL.
 _EACH: Final = {"sqlite": 25, "postgresql": 10}
 _TESTS: Final = {"sqlite": 38, "postgresql": 5}
 _EVERYDAY: Final = 8
@@ -833,5 +833,5 @@ def _cases() -> Iterator[Any]:
 def test_histories(
     kind: str, seeds: Sequence[int], database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A failing seed says its number, and happens again in the same way."""
+    """A failing history reports its seed, and can be repeated with it."""
     play(kind, seeds, tmp_path, database, monkeypatch)

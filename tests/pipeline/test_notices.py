@@ -1,4 +1,4 @@
-"""Events of budgets and months: each is recorded once, and only for what it is about."""
+"""Events of budgets and months: each is recorded once, and only for its subject."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ SINCE_DECEMBER = DayRange(DECEMBER.start, DAY + ONE_DAY)
 
 @pytest.fixture
 def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
-    """Four days of 100, on each of which one identity uses three times as much as another."""
+    """Yield a tenant of four days of 100, in which one identity uses three times as much as another."""
     with Laboratory(tmp_path / "laboratory", days=4) as opened:
         opened.share(DAYS)
         yield opened
 
 
 def put(laboratory: Laboratory, monthly: str, *thresholds: tuple[str, str], **more: Any) -> None:
-    """Write a budget of what is charged to ``sa-a``: 75 a day."""
+    """Write a budget for the charges of ``sa-a``: 75 a day."""
     scope = more.pop("scope", {"identity_id": ("sa-a",)})
     found = tuple(Threshold(on, Decimal(percent)) for on, percent in thresholds)  # type: ignore[arg-type]
     budget = Budget("a", "A", scope, None, {}, Decimal(monthly), found)
@@ -49,7 +49,7 @@ def put(laboratory: Laboratory, monthly: str, *thresholds: tuple[str, str], **mo
 
 
 def told(laboratory: Laboratory) -> list[tuple[str, str, str]]:
-    """The kinds of the events of budgets, with what they are about."""
+    """Return the kinds of budget events, each with its threshold and amount."""
     with laboratory.store.control.read() as connection:
         found = read_events(connection, after=0, kind=None, limit=99)
     return [
@@ -60,7 +60,7 @@ def told(laboratory: Laboratory) -> list[tuple[str, str, str]]:
 
 
 def test_a_threshold_is_told_once_a_month(laboratory: Laboratory) -> None:
-    """With what is charged to the scope alone; more of it on a later run says nothing new, another threshold does."""
+    """A threshold has one event a month, with the amount of the scope; another threshold has another event."""
     put(laboratory, "600", ("actual", "50"), ("actual", "80"), ("pace", "200"))
     laboratory.run()
     assert told(laboratory) == [("budget.crossed", "actual 50", "300.00"), ("budget.crossed", "pace 200", "300.00")]
@@ -71,7 +71,7 @@ def test_a_threshold_is_told_once_a_month(laboratory: Laboratory) -> None:
 
 
 def test_ratios_are_those_of_the_last_month(laboratory: Laboratory) -> None:
-    """Of what is there; for curves."""
+    """Ratios are those of the last month, and of existing budgets only."""
     put(laboratory, "600", ("actual", "50"))
     laboratory.run()
     with laboratory.store.control.read() as connection:
@@ -83,7 +83,7 @@ def test_ratios_are_those_of_the_last_month(laboratory: Laboratory) -> None:
 
 
 def test_nothing_is_told_below_a_limit(laboratory: Laboratory) -> None:
-    """Nor of a budget that is not there any more."""
+    """There is no event below a limit, nor for a removed budget."""
     put(laboratory, "1000", ("actual", "80"))
     laboratory.run()
     assert told(laboratory) == []
@@ -107,7 +107,7 @@ def test_what_has_not_changed_is_not_looked_at(laboratory: Laboratory, monkeypat
 
 
 def test_a_forecast_is_told_on_its_second_day(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One unusual day is not reported; a forecast that falls far enough below its limit is reported as well."""
+    """A forecast is reported on the second day above its limit, and again when it falls far enough below."""
     expected = {"amount": Decimal(990)}
 
     def _forecast(_known: object, _currency: str) -> Any:
@@ -133,8 +133,8 @@ def test_a_forecast_is_told_on_its_second_day(laboratory: Laboratory, monkeypatc
 
 
 def test_a_bill_that_grows_later_is_late(laboratory: Laboratory) -> None:
-    """A bill of the month before that crosses a limit later is reported as late, once, and only for months in which the
-    budget existed."""
+    """If a bill of the previous month crosses a limit later, that is reported as late, once, and only for months in
+    which the budget existed."""
     last = MONTH.start - ONE_DAY
     start = laboratory.clock()
     days = DayRange(last - ONE_DAY, last + ONE_DAY)
@@ -190,7 +190,7 @@ def test_a_month_is_told_when_its_last_day_is_there(tmp_path: Path, monkeypatch:
 
 
 def test_an_invoice_that_is_not_what_was_billed_is_told_once(tmp_path: Path) -> None:
-    """Once for each difference, when the bill of the month is whole; one that is the same is not."""
+    """Each difference has one event, when the bill of the month is complete; an equal invoice has none."""
     with Laboratory(tmp_path / "laboratory", days=len(SINCE_DECEMBER) - 1) as laboratory:
         laboratory.share(SINCE_DECEMBER)
         assert invoiced(laboratory, "3000.00") == [], "its first day was never gathered"

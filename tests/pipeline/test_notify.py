@@ -1,4 +1,4 @@
-"""Events reach every sink: each once, in order, whatever fails in between."""
+"""Events reach every sink once, in order, whatever fails in between."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BUDGET: dict[str, Any] = {
 
 
 class Desk:
-    """A tenant, its receivers, and a clock that can be put forward."""
+    """A tenant, its receivers, and a clock that can be moved forward."""
 
     def __init__(self, laboratory: Laboratory) -> None:
         self.laboratory = laboratory
@@ -45,7 +45,7 @@ class Desk:
         return self.now
 
     def sinks(self, **addresses: str) -> None:
-        """Configure webhooks by their names."""
+        """Configure webhooks by name."""
         found = {
             name: WebhookSettings.model_validate(
                 {"type": "webhook", "url": url, "secrets": [SECRET], "allow_private": True}
@@ -65,20 +65,20 @@ class Desk:
         Notifier(tenant, store, "https://x/ui", self.metrics, self.clock).deliver(threading.Event())
 
     def count(self, sink: str, outcome: str) -> float:
-        """Return how many attempts had this outcome."""
+        """Return the number of attempts with this outcome."""
         labels = {"tenant": "acme", "sink": sink, "outcome": outcome}
         return self.registry.get_sample_value("chargeback_deliveries_total", labels) or 0
 
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
-    """A tenant without days."""
+    """Yield a tenant without days."""
     with Laboratory(tmp_path) as laboratory:
         yield Desk(laboratory)
 
 
 def days_of(receiver: Receiver) -> list[int]:
-    """The numbers of the events that a receiver was sent."""
+    """Return the numbers of the events that a receiver got."""
     bodies = (notify_body(each) for each in receiver.received)
     return [body["data"]["body"]["days"] for body in bodies if "days" in body["data"]["body"]]
 
@@ -89,7 +89,7 @@ def notify_body(received: Received) -> Any:
 
 
 def test_a_sink_is_told_what_happens_after_it_is_there(desk: Desk) -> None:
-    """Each event is sent once, in order; under a new name, a sink begins with its own first event."""
+    """A sink gets each event after its registration once, in order; a new name begins with its own first event."""
     desk.happen(1)
     with Receiver() as receiver, Receiver() as other:
         desk.sinks(first=receiver.url)
@@ -108,7 +108,7 @@ def test_a_sink_is_told_what_happens_after_it_is_there(desk: Desk) -> None:
 
 
 def test_what_fails_is_tried_again_later_and_in_order(desk: Desk) -> None:
-    """Nothing else of its subject goes before it; other subjects do."""
+    """A failed message is retried before others of its subject; other subjects are not delayed."""
     with Receiver() as receiver:
         desk.sinks(chat=receiver.url)
         desk.deliver()
@@ -132,7 +132,7 @@ def test_what_fails_is_tried_again_later_and_in_order(desk: Desk) -> None:
 
 
 def test_after_three_days_a_message_is_given_up_and_others_hear_of_it(desk: Desk) -> None:
-    """It is reported to other sinks, and the message can be sent again."""
+    """After three days a message is given up, other sinks get an event, and the message can be sent again."""
     with Receiver() as receiver, Receiver() as other:
         desk.sinks(chat=receiver.url, desk=other.url)
         desk.deliver()
@@ -157,7 +157,7 @@ def test_after_three_days_a_message_is_given_up_and_others_hear_of_it(desk: Desk
 
 
 def test_who_wants_no_more_is_not_asked_again(desk: Desk) -> None:
-    """410 is final; how long a receiver wants to be left alone counts."""
+    """A response of 410 is final, and ``Retry-After`` is respected."""
     with Receiver() as receiver:
         desk.sinks(chat=receiver.url)
         desk.deliver()
@@ -176,7 +176,7 @@ def test_who_wants_no_more_is_not_asked_again(desk: Desk) -> None:
 
 
 def test_an_event_may_name_who_is_told(desk: Desk) -> None:
-    """Other sinks do not get it, although they get its kind."""
+    """An event that names its sinks is sent to no others."""
     with Receiver() as receiver, Receiver() as other:
         desk.sinks(chat=receiver.url, desk=other.url)
         desk.deliver()
@@ -191,11 +191,11 @@ WHO: list[tuple[int, list[str]]] = [(1, ["chat"]), (2, ["desk"]), (3, [])]
 
 
 class KilledError(BaseException):
-    """The process ends here."""
+    """Raised where the process is killed."""
 
 
 def test_a_hundred_kills(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wherever the process ends, every event arrives, and none is recorded twice: a repetition has the id of the
+    """Wherever the process is killed, every event arrives and is recorded once; a repetition has the id of the
     first."""
     with Receiver() as receiver:
         desk.sinks(chat=receiver.url)
@@ -230,7 +230,7 @@ def test_a_hundred_kills(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_two_workers_send_a_message_once(desk: Desk) -> None:
-    """The worker that claims a message sends it."""
+    """A message is sent only by the worker that claims it."""
     with Receiver() as receiver:
         desk.sinks(chat=receiver.url)
         desk.deliver()
@@ -246,7 +246,7 @@ def test_two_workers_send_a_message_once(desk: Desk) -> None:
 
 
 def test_during_maintenance_nothing_is_told(desk: Desk) -> None:
-    """Events of the maintenance are sent after it, in order."""
+    """Events during maintenance are sent after it, in order."""
     window = MaintenanceSettings(start=NOW, end=NOW + timedelta(hours=2), reason="Move of the mail server")
     with Receiver() as receiver:
         desk.sinks(first=receiver.url)
@@ -266,7 +266,7 @@ def test_during_maintenance_nothing_is_told(desk: Desk) -> None:
 
 
 def test_mails_go_to_the_contacts_of_who_they_are_about(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a value with contacts; what is about no value, or about one that has none, goes to everybody else."""
+    """A mail about a value with contacts goes to them; all other mails go to the configured recipients."""
     values = {"payments": {"contacts": ["#chat", "lead@example.com", "two@example.com"]}, "search": {}}
     document = parse_category("team", {"rules": [], "values": values})
     sent: list[list[str]] = []
@@ -293,7 +293,7 @@ def test_mails_go_to_the_contacts_of_who_they_are_about(desk: Desk, monkeypatch:
 
 
 def test_who_has_a_scope_is_told_that_statements_are_issued(desk: Desk) -> None:
-    """The message has no numbers; such a sink gets nothing about a month that is ready."""
+    """A sink with a scope gets a message without numbers, and none about a month that is ready."""
     with Receiver() as receiver:
         desk.sinks(mine=receiver.url)
         whole = desk.laboratory.tenant.settings.notifications["mine"]

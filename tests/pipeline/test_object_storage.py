@@ -1,4 +1,4 @@
-"""A tenant whose facts are in object storage, and whose database is a PostgreSQL, has the responses of a local twin."""
+"""A tenant with facts in object storage and a PostgreSQL database has the responses of a local twin."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.support.sources import DAY, Laboratory, line
 
 pytestmark = pytest.mark.usefixtures("object_storage")
 
-#: A response depends on the versions of the tables, which depend on the number of commits.
+#: The revision in a response depends on the versions of the tables, and so on the number of commits.
 _REVISION = re.compile(rb'"revision":"[0-9a-f]{32}"')
 _ANSWERS = (
     ("GET", "chargebacks?page_size=1000"),
@@ -55,14 +55,14 @@ _ANSWERS = (
 
 @pytest.fixture
 def way() -> Iterator[Network]:
-    """Counts the requests to the bucket of :func:`remote`."""
+    """Yield a network that counts the requests to the bucket of :func:`remote`."""
     with network(object_server()) as found:
         yield found
 
 
 @pytest.fixture
 def remote(server: DemoServer, way: Network, tmp_path: Path) -> Iterator[Deployment]:
-    """A tenant that has never run, with its facts in a bucket."""
+    """Yield a tenant that has never run, with its facts in a bucket."""
     deployment = Deployment.within(server, tmp_path / "remote")
     with scratch_database("postgresql", tmp_path) as connection_string:
         deployment.store_in(connection_string, way.server)
@@ -71,8 +71,7 @@ def remote(server: DemoServer, way: Network, tmp_path: Path) -> Iterator[Deploym
 
 
 def answers(deployment: Deployment, count: Callable[[], int] = lambda: 0) -> dict[str, tuple[int, bytes]]:
-    """Return the API's responses about the tenant. A repeated request is answered without a request that ``count``
-    counts."""
+    """Return the API's responses about the tenant; repeated requests must not change ``count``."""
     configuration = load_configuration(deployment.config_file)
     app = create_app_from(configuration, "api", None, FixedClock())
     with served(app) as address, httpx.Client(base_url=f"{address}/api/v1/tenants/acme/", timeout=120) as client:
@@ -97,9 +96,8 @@ def test_the_answers_are_equal(
     way: Network,
     tmp_path: Path,
 ) -> None:
-    """Gathered, calculated, attributed to topics, kept up and verified: every byte is that of the local twin. A second
-    run changes nothing, and files that a query reads are cached on this machine, so that it needs no request to the
-    bucket."""
+    """After a run, every byte of verification and responses equals that of the local twin. A second run changes
+    nothing, and queries need no request to the bucket for files that are cached on this machine."""
     result = remote.run()
     assert (result.outcome, result.errors) == (RunOutcome.COMPLETED, ())
     assert list(verify(remote.store)) == list(verify(calculated.store))
@@ -118,7 +116,7 @@ def test_the_answers_are_equal(
 
 @pytest.fixture
 def in_bucket(calculated: Deployment, tmp_path: Path) -> Deployment:
-    """The calculated tenant, whose facts were moved into a bucket."""
+    """Return the calculated tenant, with its facts moved into a bucket."""
     bucket = new_bucket(tmp_path / "cache")
     bucket.load(calculated.store.facts.root)
     calculated.store = replace(calculated.store, facts=FactTables(bucket, calculated.store.control))
@@ -126,14 +124,14 @@ def in_bucket(calculated: Deployment, tmp_path: Path) -> Deployment:
 
 
 def place_of(deployment: Deployment) -> Bucket:
-    """The bucket of a tenant."""
+    """Return the bucket of a tenant."""
     assert isinstance(deployment.store.facts.place, Bucket)
     return deployment.store.facts.place
 
 
 def test_losses_are_made_good(in_bucket: Deployment, tmp_path: Path) -> None:
-    """A bill, costs and topics that the bucket lost or damaged are named and restored, to the last digit, although
-    queries still have copies of them."""
+    """A bill, costs and topics that the bucket lost or damaged are reported and restored exactly, although queries
+    still have copies of them."""
     bucket, days = place_of(in_bucket), [TODAY - timedelta(days=back) for back in (8, 9, 10)]
     before = {day: in_bucket.rows(day) for day in days}
     for (damage, _), name, day in zip(
@@ -151,7 +149,7 @@ def test_losses_are_made_good(in_bucket: Deployment, tmp_path: Path) -> None:
 
 
 def test_old_days_go(in_bucket: Deployment) -> None:
-    """What is past its retention leaves every table."""
+    """Days past their retention are removed from every table."""
     oldest = TODAY - timedelta(days=8)
     in_bucket.configure(retention_days=8)
     assert in_bucket.run().errors == ()
@@ -160,7 +158,7 @@ def test_old_days_go(in_bucket: Deployment) -> None:
 
 
 def test_another_prefix_is_refused(in_bucket: Deployment, tmp_path: Path) -> None:
-    """A tenant that has days, and whose tables are not where the configuration says, starts no new ones there."""
+    """A tenant with days fails if the configured storage has no tables, and creates none there."""
     in_bucket.store = replace(in_bucket.store, facts=FactTables(new_bucket(tmp_path), in_bucket.store.control))
     result = in_bucket.run()
     assert result.outcome is RunOutcome.FAILED
@@ -173,14 +171,13 @@ MOST_WITHOUT_NEWS = 5
 
 
 def laboratory_days(count: int) -> list[date]:
-    """The newest days of a laboratory."""
+    """Return the newest days of a laboratory."""
     return [DAY - timedelta(days=number) for number in range(count)]
 
 
 def test_a_day_costs_few_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each file is written once, and read for what is derived from it: a bill for its costs and its topics, rows for
-    their sums. All other requests are made once in a run, for any number of days; a run without news makes almost
-    none."""
+    """Each file is written once, and read once for each result derived from it: a bill for costs and topics, rows for
+    sums. All other requests are independent of the number of days, and a run without news makes almost none."""
     monkeypatch.setattr(stage, "MAX_SECONDS", 1000.0)
     asked: list[Counter[str]] = []
     for days in (2, 7):

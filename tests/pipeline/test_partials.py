@@ -1,4 +1,4 @@
-"""A run makes the partial aggregates of what it writes, and no trouble with them is its own."""
+"""A run writes the partial aggregates of its files, and does not fail without them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _files(facts: FactTables) -> set[Path]:
 
 
 def _expected(facts: FactTables) -> set[tuple[str, str]]:
-    """Kind and week of every partial file that there should be."""
+    """Return kind and week of every expected partial file."""
     return {
         (kind, str(week_of(day).start))
         for table, kinds in partial_kinds().items()
@@ -42,7 +42,7 @@ def _there(facts: FactTables) -> set[tuple[str, str]]:
 
 
 def test_a_run_makes_them_of_all_that_it_writes(deployment: Deployment) -> None:
-    """Of every kind and week one file; a run that changes nothing changes none of them."""
+    """There is one file for each kind and week, and a run without changes keeps them."""
     assert deployment.run().outcome is RunOutcome.COMPLETED
     facts = deployment.store.facts
     made = _files(facts)
@@ -54,7 +54,7 @@ def test_a_run_makes_them_of_all_that_it_writes(deployment: Deployment) -> None:
 
 @pytest.mark.extensive
 def test_a_run_makes_what_is_missing(deployment: Deployment) -> None:
-    """After an upgrade, a restored backup or a lost folder, also of days that the run does not touch."""
+    """A run writes missing partials, also of days that it does not change."""
     deployment.run()
     facts = deployment.store.facts
     made = _files(facts)
@@ -65,7 +65,7 @@ def test_a_run_makes_what_is_missing(deployment: Deployment) -> None:
 
 @pytest.mark.extensive
 def test_upkeep_removes_what_belongs_to_nothing(deployment: Deployment) -> None:
-    """Sums of other versions, and of data files that have left the disk, go once a day."""
+    """Partials of other versions, and of removed data files, are deleted once a day."""
     deployment.run()
     facts = deployment.store.facts
     made = _files(facts)
@@ -82,7 +82,7 @@ def test_upkeep_removes_what_belongs_to_nothing(deployment: Deployment) -> None:
 
 @pytest.mark.extensive
 def test_a_run_does_without_them(deployment: Deployment) -> None:
-    """Where they cannot be written, the run ends as it would have."""
+    """If partials cannot be written, the run still completes."""
     deployment.store.facts.root.mkdir(parents=True, exist_ok=True)
     (deployment.store.facts.root / PARTIALS).write_text("no folder")
     assert deployment.run().outcome is RunOutcome.COMPLETED
@@ -90,7 +90,7 @@ def test_a_run_does_without_them(deployment: Deployment) -> None:
 
 
 def test_a_week_is_made_when_another_begins(tmp_path: Path) -> None:
-    """While many days are written, each week is summed once."""
+    """While many days are written, each week is summed once, when the next one begins."""
     facts = new_facts(tmp_path / "facts")
     monday = week_of(TODAY).start
     days = days_from(monday, 8)
@@ -106,7 +106,7 @@ def test_a_week_is_made_when_another_begins(tmp_path: Path) -> None:
 
 
 def test_a_table_that_cannot_be_read_costs_only_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """It is the run's other stages that say what is wrong with it."""
+    """An unreadable table is a warning here; other stages of the run report the error."""
     facts = new_facts(tmp_path / "facts")
     write_shares(facts, [Share(TODAY, "sa-1", "1")])
     writer = PartialsWriter(facts, CHARGEBACKS)

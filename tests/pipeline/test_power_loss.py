@@ -1,4 +1,4 @@
-"""A disk that forgets what was not forced to it: nothing that a run has committed is lost with the power."""
+"""A disk that loses everything that was not synced: data committed by a run survives a power failure."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _FULL = 2
 
 
 class Forced:
-    """What was forced to the disk: contents of files, and names in folders, as they were then."""
+    """What was synced to the disk: contents of files, and names in folders, at that time."""
 
     def __init__(self) -> None:
         self._contents: dict[Path, bytes] = {}
         self._names: dict[Path, set[Path]] = {}
 
     def fsync(self, path: Path) -> None:
-        """Force a file, or a folder's names."""
+        """Sync a file, or a folder's names."""
         disk.fsync(path)
         if path.is_dir():
             self._names[path] = set(path.iterdir())
@@ -38,7 +38,7 @@ class Forced:
             self._contents[path] = path.read_bytes()
 
     def has(self, path: Path, folder: Path) -> bool:
-        """Return whether a file of a folder that is on the disk would be there, and be the same, without power now."""
+        """Return whether a file in a folder on the disk would survive a power failure unchanged now."""
         if self._contents.get(path) != path.read_bytes():
             return False
         named = [path, *(each for each in path.parents if each.is_relative_to(folder) and each != folder)]
@@ -46,14 +46,14 @@ class Forced:
 
 
 class CheckedTables(FactTables):
-    """Tables that look, at the end of each transaction, whether the disk has what it names."""
+    """Tables that check, at the end of each transaction, that the disk has every listed file."""
 
     forced: Forced
     commits = 0
 
     @contextmanager
     def commit(self, lease: Lease, now: Clock) -> Iterator[tuple[Connection, datetime]]:
-        """Commit, and check."""
+        """Commit and check."""
         with super().commit(lease, now) as (connection, at):
             yield connection, at
             assert connection.exec_driver_sql("PRAGMA synchronous").scalar_one() == _FULL
@@ -65,7 +65,7 @@ class CheckedTables(FactTables):
 
 
 def test_what_is_committed_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files, their names and new folders before the transaction that names them, which is forced itself."""
+    """Files, their names and new folders are synced before the transaction that lists them, which is synced as well."""
     forced = Forced()
     monkeypatch.setattr(places, "fsync", forced.fsync)
     with Laboratory(tmp_path, days=len(DAYS)) as laboratory:

@@ -1,4 +1,4 @@
-"""A control database that is lost: its catalogue is made again of the published tables."""
+"""The catalogue of a lost control database is rebuilt from the published tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["clock"]
 
 @pytest.fixture
 def laboratory(tmp_path: Path, clock: Ticking) -> Iterator[Laboratory]:
-    """Return a tenant with three days, one of them with two successive contents."""
+    """Yield a tenant with three days, one of them with two successive contents."""
     with of_three_days(tmp_path, clock) as opened:
         opened.sources.topic_totals = {"bytes_in": {("lkc-1", "orders"): 3}}
         assert opened.run().errors == ()
@@ -49,7 +49,7 @@ def lose_the_database(laboratory: Laboratory) -> TenantStore:
 
 
 def test_what_was_published_is_known_again(laboratory: Laboratory, clock: Ticking) -> None:
-    """The same bytes, now and as of an earlier run; a next run calculates nothing again, and publishes on."""
+    """The same bytes are served, now and as of an earlier run; the next run recalculates nothing, and publishes."""
     first = clock.now - timedelta(minutes=1, seconds=30)
     before, earlier = served(laboratory), served(laboratory, first)
     store = lose_the_database(laboratory)
@@ -65,7 +65,7 @@ def test_what_was_published_is_known_again(laboratory: Laboratory, clock: Tickin
 
 
 def test_a_file_says_with_which_columns_it_was_written(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its footer does: the log does not."""
+    """The column version of a file comes from its footer, because the log does not have it."""
     monkeypatch.setattr(tables, "ADDED", [AddedColumn(CHARGEBACKS_TABLE, "cost_type")])
     laboratory.sources.lines[DAY] = [line("120")]
     assert laboratory.run().errors == ()
@@ -79,13 +79,13 @@ def test_a_file_says_with_which_columns_it_was_written(laboratory: Laboratory, m
 
 
 def test_a_catalogue_that_is_there_is_left_alone(laboratory: Laboratory) -> None:
-    """The command is for a lost database only."""
+    """An existing catalogue is not replaced."""
     with pytest.raises(StorageError, match="for a lost one"):
         catalogue_from_tables(laboratory.store)
 
 
 def test_nothing_is_published(laboratory: Laboratory) -> None:
-    """Without tables there is nothing to make a catalogue of."""
+    """Without published tables, no catalogue can be built."""
     store = lose_the_database(laboratory)
     shutil.rmtree(store.facts.root)
     with pytest.raises(StorageError, match="has no published tables"):
@@ -93,7 +93,7 @@ def test_nothing_is_published(laboratory: Laboratory) -> None:
 
 
 def test_a_new_database_beside_old_tables_is_refused(laboratory: Laboratory) -> None:
-    """A first run would replace what is published by empty tables, and upkeep would remove the files."""
+    """A first run fails, because it would replace the published tables by empty ones and remove their files."""
     before = laboratory.store.facts.snapshot(CHARGEBACKS_TABLE).files
     store = lose_the_database(laboratory)
     store.prepare()

@@ -1,4 +1,4 @@
-"""Bills from measurements, measured once more."""
+"""Bills made from measurements, when they are measured again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HALF = partly_measured(720, 1440)
 
 
 def measured(quantity: str, *, rate: str = "2", product: str = "STORAGE", seen: str | None = None) -> BillingLine:
-    """A measured line."""
+    """Return a measured line."""
     cost = str(Decimal(quantity) * Decimal(rate))
     of_it = {"quantity": Decimal(quantity), "unit_price": Decimal(rate), "unit": "GiB", "description": seen}
     more: dict[str, Any] = {"day": ANY_DAY, **of_it}
@@ -55,8 +55,7 @@ def test_the_richer_measurement_stays(tmp_path: Path, stored: BillingLine, new: 
 
 
 def test_each_product_type_is_judged_by_itself(tmp_path: Path) -> None:
-    """Each product type is judged by itself: one that was forgotten is kept, one that is measured better now is
-    replaced, and one that is no longer billed is removed."""
+    """Each product type keeps its better measurement; a type that is no longer billed is removed."""
     facts = new_facts(tmp_path)
     write_lines(facts, [measured("10", product="IN"), measured("10", product="OUT"), measured("1", product="OLD")])
     found = richer_bill(facts, ANY_DAY, [measured("5", product="IN"), measured("20", product="OUT")])
@@ -64,19 +63,19 @@ def test_each_product_type_is_judged_by_itself(tmp_path: Path) -> None:
 
 
 def test_what_was_not_seen_is_named() -> None:
-    """The parts of a bill that were measured over a part of the day only."""
+    """The parts of a bill that were measured for only a part of the day are listed."""
     assert unmeasured_part([measured("1"), measured("1", product="IN", seen=HALF)]) == f"IN: {HALF}"
     assert unmeasured_part([measured("1")]) is None
 
 
 def bill(quantity: int, seen: str | None = None) -> list[BillingLine]:
-    """The bill of the laboratory's day, at one a piece."""
+    """Return the bill of the laboratory's day, at a unit price of one."""
     return [line(str(quantity), quantity=Decimal(quantity), unit_price=Decimal(1), unit="GiB", description=seen)]
 
 
 @pytest.fixture
 def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
-    """A tenant whose bills are made from measurements."""
+    """Yield a tenant whose bills are made from measurements."""
     with Laboratory(tmp_path, measured=True) as opened:
         yield opened
 
@@ -87,7 +86,7 @@ def total(laboratory: Laboratory) -> Decimal:
 
 
 def test_a_recalculation_does_not_halve_a_bill(laboratory: Laboratory) -> None:
-    """What is measured with less is an error of the run and changes nothing, unless the request accepts less."""
+    """A smaller measurement is an error of the run and changes nothing, unless the request accepts less."""
     laboratory.sources.lines[DAY] = bill(300)
     laboratory.run()
     laboratory.sources.lines[DAY] = bill(150)
@@ -103,8 +102,8 @@ def test_a_recalculation_does_not_halve_a_bill(laboratory: Laboratory) -> None:
 
 @pytest.mark.extensive
 def test_a_bill_that_was_measured_in_part_is_measured_again(laboratory: Laboratory) -> None:
-    """The day is marked; a later run that measures more of it bills that, with a new query of usage; one that measures
-    less, or nothing, changes nothing."""
+    """A partly measured day is marked; a run that measures more of it replaces the bill and queries usage again; one
+    that measures less changes nothing."""
     sources = laboratory.sources
     sources.lines[DAY], sources.totals = bill(150, HALF), {"bytes_in": {("lkc-1", "sa-a"): 1}}
     laboratory.run()
@@ -124,7 +123,7 @@ def test_a_bill_that_was_measured_in_part_is_measured_again(laboratory: Laborato
 
 
 def test_a_day_that_cannot_be_measured_again_stays(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the metrics have forgotten a day, a run that was not asked to measure it has no error."""
+    """If the metrics have lost a day, only a run that recalculates it has an error."""
     laboratory.sources.lines[DAY] = bill(150, HALF)
     laboratory.run()
     forgotten = [GatheredDay(DAY, error="no sample of it on this day")]
@@ -135,7 +134,7 @@ def test_a_day_that_cannot_be_measured_again_stays(laboratory: Laboratory, monke
 
 
 def test_usage_that_cannot_be_asked_for_again_is_kept(laboratory: Laboratory) -> None:
-    """A bill that is measured better is split by the known usage until the metrics are available."""
+    """A better measured bill is split by the stored usage until the metrics are available."""
     sources = laboratory.sources
     sources.lines[DAY], sources.totals = bill(150, HALF), {"bytes_in": {("lkc-1", "sa-a"): 1}}
     laboratory.run()

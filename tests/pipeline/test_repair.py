@@ -1,4 +1,4 @@
-"""Data that a disk has lost are named, and rebuilt from stored evidence."""
+"""Data lost by a disk is reported, and rebuilt from stored evidence."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def path_of(deployment: Deployment, name: str, day: date = DAY) -> Path:
 
 
 def stored(deployment: Deployment, day: date = DAY) -> dict[str, pa.Table]:
-    """All that is kept of a day."""
+    """Return all stored tables of a day."""
     by_day = [name for name, schema in SCHEMAS.items() if "date" in schema.names]
     return {name: read_day(deployment.store.facts, name, day) for name in by_day}
 
 
 def upkeep_due(deployment: Deployment) -> None:
-    """The next run looks thoroughly."""
+    """Make the next run check all files."""
     (deployment.store.facts.root / STAMP).unlink()
 
 
@@ -71,7 +71,7 @@ def named(result: RunResult, name: str, day: date = DAY) -> bool:
 def test_results_and_bills_are_had_again(
     calculated: Deployment, name: str, damage: Callable[[Path], None], is_hidden: bool
 ) -> None:
-    """The loss is named, the day is made again to the last digit, and the next run has nothing to say."""
+    """The loss is reported, the day is rebuilt exactly, and the next run has no errors."""
     before = stored(calculated)
     asked = calculated.server.requests["/prometheus/api/v1/query"]
     damage(path_of(calculated, name))
@@ -87,7 +87,7 @@ def test_results_and_bills_are_had_again(
 
 @pytest.mark.parametrize("name", EVIDENCE)
 def test_what_was_calculated_from_lost_evidence_stays(calculated: Deployment, name: str) -> None:
-    """Every run names the loss; a recalculation fetches the evidence again."""
+    """Every run reports the loss; a recalculation fetches the evidence again."""
     rows = calculated.rows(DAY)
     before = stored(calculated)
     path_of(calculated, name).unlink()
@@ -103,7 +103,7 @@ def test_what_was_calculated_from_lost_evidence_stays(calculated: Deployment, na
 
 @pytest.mark.parametrize("names", [(CHARGEBACKS_TABLE, USAGE_TABLE), (CHARGEBACKS_TABLE, MEMBERS_TABLE)])
 def test_a_day_that_lost_its_evidence_too_is_measured_anew(calculated: Deployment, names: tuple[str, ...]) -> None:
-    """Without its result the day must be calculated: from what can be had now."""
+    """Without its rows and evidence, the day is calculated from new measurements."""
     before = stored(calculated)
     for name in names:
         path_of(calculated, name).unlink()
@@ -113,7 +113,7 @@ def test_a_day_that_lost_its_evidence_too_is_measured_anew(calculated: Deploymen
 
 
 def test_topics_that_lost_their_evidence_too_are_measured_anew(calculated: Deployment) -> None:
-    """The overlay of the day is made from what the metrics say now."""
+    """The overlay of the day is calculated from new measurements."""
     before = stored(calculated)
     for name in (TOPICS_TABLE, TOPIC_USAGE_TABLE):
         path_of(calculated, name).unlink()
@@ -136,7 +136,7 @@ def test_lost_evidence_does_not_cost_the_other_days(calculated: Deployment) -> N
 
 
 def test_a_bill_too_old_to_be_gathered_is_named(calculated: Deployment) -> None:
-    """Beyond the window only a backup helps; what was calculated from the bill is still served."""
+    """Beyond the window a lost bill needs a backup; rows calculated from it are still served."""
     rows = calculated.rows(DAY)
     path_of(calculated, BILLING_TABLE).unlink()
     calculated.configure(lookback_days=7)
@@ -147,7 +147,7 @@ def test_a_bill_too_old_to_be_gathered_is_named(calculated: Deployment) -> None:
 
 
 def test_a_table_that_is_gone_is_made_again(calculated: Deployment) -> None:
-    """Without any of its files a table is rebuilt, every day from its evidence."""
+    """A table without files is rebuilt, every day from its evidence."""
     before = calculated.all_rows()
     shutil.rmtree(calculated.store.facts.root / CHARGEBACKS_TABLE)
     with reopened(calculated) as deployment:
@@ -158,7 +158,7 @@ def test_a_table_that_is_gone_is_made_again(calculated: Deployment) -> None:
 
 
 def test_a_disk_that_is_not_mounted_is_refused(calculated: Deployment) -> None:
-    """No new tables are made in the place of those that hold recorded days."""
+    """No new tables are created in place of missing ones that have recorded days."""
     root = calculated.store.facts.root
     root.rename(root.with_suffix(".away"))
     with reopened(calculated) as deployment:
@@ -171,7 +171,7 @@ def test_a_disk_that_is_not_mounted_is_refused(calculated: Deployment) -> None:
 
 
 def test_a_published_log_that_a_power_cut_tore_is_written_anew(calculated: Deployment) -> None:
-    """No reader of the service notices; the next run that has something to publish writes the log again."""
+    """No reader of the service is affected, and the next run that publishes something writes the log again."""
     before = calculated.all_rows()
     log = calculated.store.facts.root / CHARGEBACKS_TABLE / "_delta_log"
     for entry in log.glob("*.json"):
@@ -185,7 +185,7 @@ def test_a_published_log_that_a_power_cut_tore_is_written_anew(calculated: Deplo
 
 
 def test_the_register_of_dimensions_is_made_again(calculated: Deployment) -> None:
-    """It only repeats what the days have."""
+    """The register of dimensions is rebuilt from the days."""
     before = stored_dimensions(calculated.store.facts).sort_by("dimension_id")
     for file in calculated.store.facts.snapshot(DIMENSIONS_TABLE).files:
         flip_a_bit(Path(file.path))
@@ -195,7 +195,7 @@ def test_the_register_of_dimensions_is_made_again(calculated: Deployment) -> Non
 
 
 def test_hidden_damage_is_found_once_a_day(calculated: Deployment) -> None:
-    """Not every run reads everything."""
+    """Not every run reads all files."""
     flip_a_bit(path_of(calculated, CHARGEBACKS_TABLE))
     assert calculated.run().outcome is RunOutcome.COMPLETED
     upkeep_due(calculated)
@@ -203,7 +203,7 @@ def test_hidden_damage_is_found_once_a_day(calculated: Deployment) -> None:
 
 
 def test_verify_names_what_is_lost(calculated: Deployment) -> None:
-    """A comparison of bills and chargebacks reads everything, and goes on after a day that it cannot read."""
+    """Verification of bills and chargebacks reads everything, and continues after a day that it cannot read."""
     flip_a_bit(path_of(calculated, USAGE_TABLE))
     path_of(calculated, CHARGEBACKS_TABLE).unlink()
     wrong = [check for check in verify(calculated.store) if check.is_wrong]

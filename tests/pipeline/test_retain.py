@@ -1,4 +1,4 @@
-"""Days past their retention go, everywhere, and nothing else does."""
+"""Days past their retention are removed everywhere, and nothing else is."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ KEPT = [day for day in WINDOW if day >= OLDEST]
 
 
 def stored_days(deployment: Deployment) -> dict[str, list[date]]:
-    """The days that each table of facts has."""
+    """Return the days of each fact table."""
     facts = deployment.store.facts
     return {name: facts.snapshot(name).days for name, schema in SCHEMAS.items() if "date" in schema.names}
 
 
 @pytest.mark.everyday
 def test_days_past_retention_go_everywhere(calculated: Deployment) -> None:
-    """A shorter retention takes older days from every table, their states too; the kept ones are not touched."""
+    """A shorter retention removes older days from every table, and their states; the kept days are unchanged."""
     before = {day: calculated.rows(day) for day in KEPT}
     calculated.configure(retention_days=KEPT_DAYS)
     result = calculated.run()
@@ -63,7 +63,7 @@ def test_retention_writes_only_when_something_expires(calculated: Deployment) ->
 
 
 def test_facts_without_a_state_are_found(calculated: Deployment) -> None:
-    """Days of which only the facts exist, as an earlier version might have left them, are removed as well."""
+    """Days without a state, as an earlier version might have left them, are removed as well."""
     calculated.configure(retention_days=KEPT_DAYS)
     with calculated.store.control.write() as connection:
         assert delete_days(connection, OLDEST) == len(WINDOW) - len(KEPT)
@@ -72,7 +72,7 @@ def test_facts_without_a_state_are_found(calculated: Deployment) -> None:
 
 
 def test_whatever_is_kept_by_day_is_forgotten(calculated: Deployment) -> None:
-    """Failures of days that are gone go with them, and accesses that had ended before."""
+    """Failures of removed days are deleted, and so is access that had ended before."""
     now = NOW
     ended = {"grant_id": "g-old", "resource_id": "r", "identity_id": "i", "last_seen_at": now}
     with calculated.store.control.write() as connection:
@@ -87,7 +87,7 @@ def test_whatever_is_kept_by_day_is_forgotten(calculated: Deployment) -> None:
 
 
 def test_verify_sets_days_past_retention_apart(calculated: Deployment) -> None:
-    """A day past retention that is not removed yet is named as such, and is never wrong."""
+    """A day past retention that is not removed yet is listed as such, and is never wrong."""
     with calculated.store.control.write() as connection:
         end_days(connection, [CHARGEBACKS_TABLE], OLDEST, instant_of_change(connection, NOW))
     checks = list(verify(calculated.store, OLDEST))
@@ -97,7 +97,7 @@ def test_verify_sets_days_past_retention_apart(calculated: Deployment) -> None:
 
 
 def test_upkeep_is_done_once_a_day(calculated: Deployment) -> None:
-    """New tables need no upkeep; a run does it when the last time was a day ago."""
+    """New tables need no upkeep; a run does it if the last one was a day ago."""
     root = calculated.store.facts.root
     first = datetime.fromisoformat((root / STAMP).read_text().strip())
     for hours, seen_to in ((23, first), (25, first + timedelta(hours=25))):
@@ -108,7 +108,7 @@ def test_upkeep_is_done_once_a_day(calculated: Deployment) -> None:
 
 @pytest.mark.everyday
 def test_a_run_that_cannot_gather_forgets_nothing(calculated: Deployment) -> None:
-    """If the provider does not respond, the clock may be wrong: days that look old stay."""
+    """If the provider does not respond, the clock may be wrong, so days that look old stay."""
     kept = calculated.store.facts.snapshot(CHARGEBACKS_TABLE).days
     calculated.configure(retention_days=6, lookback_days=6)
     calculated.server.faults.add("/billing/v1/costs", Fault(status=403, times=None))
@@ -117,7 +117,7 @@ def test_a_run_that_cannot_gather_forgets_nothing(calculated: Deployment) -> Non
 
 
 def test_trouble_with_the_storage_is_survived(calculated: Deployment) -> None:
-    """Upkeep that cannot be done is an error of the run, whose days are calculated all the same."""
+    """Failed upkeep is an error of the run, and its days are still calculated."""
     stamp: Path = calculated.store.facts.root / STAMP
     stamp.unlink()
     stamp.mkdir()
@@ -127,12 +127,12 @@ def test_trouble_with_the_storage_is_survived(calculated: Deployment) -> None:
 
 
 def test_the_oldest_kept_day() -> None:
-    """With a retention of n days, the day n days ago is the oldest that is kept."""
+    """With a retention of n days, the oldest day that is kept is n days ago."""
     assert oldest_kept(TODAY, KEPT_DAYS) == OLDEST
 
 
 def test_entries_of_the_audit_log_and_events_expire(calculated: Deployment) -> None:
-    """The next run deletes those that are too old."""
+    """The next run deletes entries and events that are too old."""
     ages = {"kept": KEPT_ENTRIES - timedelta(hours=1), "old": KEPT_ENTRIES + timedelta(seconds=1)}
     with calculated.store.control.write() as connection:
         for name, age in ages.items():

@@ -1,4 +1,4 @@
-"""Replacing days: every content that a day had can be read as it was, after any later changes."""
+"""Revisions of days: every earlier content can be read as it was, after any later changes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Ticking:
         return self.now
 
     def tick(self) -> datetime:
-        """Return the present instant, after which time goes on."""
+        """Return the present instant, and advance the clock."""
         instant = self.now
         self.now += ONE_MINUTE
         return instant
@@ -66,20 +66,20 @@ class Ticking:
 
 @pytest.fixture
 def clock() -> Ticking:
-    """A clock that a test moves."""
+    """Return a clock that a test moves."""
     return Ticking()
 
 
 @pytest.fixture
 def laboratory(tmp_path: Path, clock: Ticking) -> Iterator[Laboratory]:
-    """A tenant with three days, each billed for one cluster that two identities use."""
+    """Yield a tenant with three days, each billed for one cluster that two identities use."""
     with of_three_days(tmp_path, clock) as opened:
         yield opened
 
 
 @contextmanager
 def of_three_days(folder: Path, clock: Ticking) -> Iterator[Laboratory]:
-    """Open such a tenant in a folder."""
+    """Yield such a tenant in a folder."""
     with Laboratory(folder, days=len(DAYS)) as opened:
         opened.clock = clock
         opened.sources.lines = {day: [line("100", day=day)] for day in DAYS}
@@ -88,7 +88,7 @@ def of_three_days(folder: Path, clock: Ticking) -> Iterator[Laboratory]:
 
 
 def test_files_without_a_footer_have_their_rows(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An earlier version wrote none: a day that is calculated again is no new revision for that."""
+    """Files of an earlier version have no footer: recalculating their day is no new revision."""
     with monkeypatch.context() as patched:
         patched.setattr(Footer, "metadata", {})
         assert laboratory.run().errors == ()
@@ -104,19 +104,19 @@ def test_files_without_a_footer_have_their_rows(laboratory: Laboratory, monkeypa
         assert {each.revision for each in read_day_revisions(connection, DayDataset.CHARGEBACKS)} == {1, 2}
 
 
-#: One query engine for all questions.
+#: One query engine for all queries.
 engine = cache(QueryEngine)
 
 
 @contextmanager
 def reading(laboratory: Laboratory, as_of: datetime | None) -> Iterator[TenantReader]:
-    """A reader of what is stored, or was."""
+    """Yield a reader of the data, now or as of an instant."""
     with open_reader(engine(), laboratory.store, CancellationToken(), LookupCaches(), as_of=as_of) as reader:
         yield reader
 
 
 def served(laboratory: Laboratory, as_of: datetime | None = None) -> tuple[bytes, bytes]:
-    """The CSV of charges and of topics, as they are or were served."""
+    """Return the CSV of charges and of topics, now or as of an instant."""
     with reading(laboratory, as_of) as reader:
         everything = Selection.of_days(DayRange.spanning(DAYS))
         charges, topics = (
@@ -127,7 +127,7 @@ def served(laboratory: Laboratory, as_of: datetime | None = None) -> tuple[bytes
 
 
 def sums(laboratory: Laboratory, as_of: datetime) -> tuple[Decimal, Decimal]:
-    """Return what was billed and what was charged, as of an instant."""
+    """Return the billed and the charged amount as of an instant."""
     with reading(laboratory, as_of) as reader:
         everything = Selection.of_days(DayRange.spanning(DAYS))
         billed, charged = (
@@ -147,13 +147,13 @@ def _rows(reader: TenantReader, dataset: Dataset, selection: Selection) -> list[
 
 
 def known(laboratory: Laboratory, day: date = DAY, dataset: str = DayDataset.CHARGEBACKS) -> list[Revision]:
-    """The revisions of a day."""
+    """Return the revisions of a day."""
     with laboratory.store.control.read() as connection:
         return read_day_revisions(connection, dataset, DayRange.of_day(day))
 
 
 def test_each_content_of_a_day_is_a_revision_with_its_cause(laboratory: Laboratory, clock: Ticking) -> None:
-    """What differs says why; what has the same bytes is no revision."""
+    """Every different content is a revision with its cause; the same bytes are not a revision."""
     laboratory.run()
     clock.tick()
     laboratory.run(RECALCULATE)
@@ -175,7 +175,7 @@ def test_each_content_of_a_day_is_a_revision_with_its_cause(laboratory: Laborato
 
 
 def test_other_policies_are_a_cause(laboratory: Laboratory) -> None:
-    """A recalculation under other policies says so."""
+    """A recalculation under other policies has the cause ``policy_changed``."""
     laboratory.run()
     laboratory.set_policies({"KAFKA_NETWORK_WRITE": {"portions": [{"share": "1", "try": ["even(active)"]}]}})
     laboratory.run(RECALCULATE)
@@ -185,8 +185,8 @@ def test_other_policies_are_a_cause(laboratory: Laboratory) -> None:
 
 
 def test_the_same_file_is_kept(laboratory: Laboratory, clock: Ticking) -> None:
-    """What was superseded is the same file. Other engines find it in a table of its own, which says of which revision
-    it is; where the file system has hard links, it is on the disk once."""
+    """A superseded file is kept unchanged. Other engines find it in a separate table, with its revision; with hard
+    links, it is on the disk once."""
     laboratory.run()
     facts = laboratory.store.facts
     (before,) = facts.snapshot(CHARGEBACKS_TABLE).of_day(DAY)
@@ -205,7 +205,7 @@ def test_the_same_file_is_kept(laboratory: Laboratory, clock: Ticking) -> None:
 
 @pytest.mark.extensive
 def test_before_the_first_revision_there_is_nothing(laboratory: Laboratory, clock: Ticking) -> None:
-    """A day has no rows as of an instant at which it was not calculated yet; neither has its bill."""
+    """As of an instant before its first calculation, a day has neither rows nor a bill."""
     earlier = clock.tick()
     laboratory.run()
     assert served(laboratory, earlier)[0].count(b"\n") == 1
@@ -214,7 +214,7 @@ def test_before_the_first_revision_there_is_nothing(laboratory: Laboratory, cloc
 
 
 def test_a_bill_is_the_one_that_was_known(laboratory: Laboratory, clock: Ticking) -> None:
-    """While a changed bill is not calculated yet, it is stored next to the charges of the one before, also later on."""
+    """A changed bill that is not calculated yet is stored with the former charges, also as of then."""
     laboratory.run()
     clock.tick()
     laboratory.sources.lines[DAY] = [line("500")]
@@ -233,7 +233,7 @@ def test_a_bill_is_the_one_that_was_known(laboratory: Laboratory, clock: Ticking
 
 @pytest.mark.extensive
 def test_history_that_has_gone_is_said(laboratory: Laboratory, clock: Ticking) -> None:
-    """What is older than the history is an error that says what is still known; the present rows are there."""
+    """Reading before the history raises an error that has what is still known; present rows are served."""
     laboratory.run()
     earlier = clock.tick()
     laboratory.sources.lines[DAY] = [line("110")]
@@ -247,7 +247,7 @@ def test_history_that_has_gone_is_said(laboratory: Laboratory, clock: Ticking) -
 
 
 def test_days_past_retention_are_empty_from_then_on(laboratory: Laboratory, clock: Ticking) -> None:
-    """A removed day has a last revision without rows; as of before, its totals are known."""
+    """A removed day has a last revision without rows; its earlier rows are no longer kept."""
     laboratory.run()
     earlier = clock.tick()
     laboratory.configure(retention_days=7)
@@ -259,7 +259,7 @@ def test_days_past_retention_are_empty_from_then_on(laboratory: Laboratory, cloc
 
 
 def _kill_at(laboratory: Laboratory, step: int, *, after: bool) -> Callable[[], None]:
-    """Let a commit be the last thing that the process does, or what it does not live to do; return what undoes it."""
+    """Let the process die before or after a commit; return a function that undoes this."""
     facts, steps = laboratory.store.facts, iter(range(1, 1000))
 
     @contextmanager
@@ -278,8 +278,8 @@ def _kill_at(laboratory: Laboratory, step: int, *, after: bool) -> Callable[[], 
     return lambda: facts.__dict__.pop("commit")
 
 
-#: After each of this many runs, every earlier instant is read: 91 times, 3,600 times in the drills, and 20,400 times
-#: with those of the night.
+#: After each of these runs, every earlier instant is read: 91 times, 3,600 times in the drills, and 20,400 times
+#: including those of the night.
 _SCHEDULES, _RUNS = 1, 13
 _DRILLED_SCHEDULES, _ALL_SCHEDULES, _DRILLED_RUNS = 12, 68, 24
 _DRILL, _NIGHT = (pytest.mark.drill,), (pytest.mark.drill, pytest.mark.night)
@@ -299,13 +299,13 @@ _DRILL, _NIGHT = (pytest.mark.drill,), (pytest.mark.drill, pytest.mark.night)
     ],
 )
 def test_what_was_served_can_be_served_again(tmp_path: Path, clock: Ticking, seed: int, runs: int) -> None:
-    """After any schedule of late bills, lost and found metrics, recalculations and kills: as of each instant, the bytes
-    are those that were served then, and what was charged is what was billed."""
+    """After any sequence of late bills, failing metrics, recalculations and kills, each instant has the bytes that were
+    served then."""
     assert _ask_after_schedule(tmp_path, clock, random.Random(seed), runs) == runs * (runs + 1) // 2
 
 
 def _ask_after_schedule(folder: Path, clock: Ticking, chance: random.Random, runs: int) -> int:
-    """Read every earlier instant after each run; return how many times one was read."""
+    """Read every earlier instant after each run; return the number of reads."""
     asked = 0
     with Laboratory(folder, days=len(DAYS)) as laboratory:
         laboratory.clock = clock
@@ -326,7 +326,7 @@ def _ask_after_schedule(folder: Path, clock: Ticking, chance: random.Random, run
 
 
 def _run_after_changes(laboratory: Laboratory, chance: random.Random) -> None:
-    """Let something happen outside, and run, perhaps until a kill."""
+    """Change something outside, and run, perhaps until a kill."""
     _change(laboratory, chance)
     is_killed, step, after = chance.random() < 0.3, chance.randint(1, 6), chance.random() < 0.5
     undo = _kill_at(laboratory, step, after=after) if is_killed else None
@@ -351,12 +351,12 @@ def _change(laboratory: Laboratory, chance: random.Random) -> None:
             sources.lines.setdefault(day, []).append(line("0.7", day=day, product="KAFKA_BASE"))
 
 
-#: A tenant as the version without revisions left it: three days; the bill of one had changed once.
+#: A tenant as left by the version before revisions: three days; the bill of one had changed once.
 BEFORE_REVISIONS = Path(__file__).parents[1] / "store" / "before-revisions.tar.gz"
 
 
 def test_a_tenant_of_the_version_before_opens_without_a_step_by_hand(tmp_path: Path, clock: Ticking) -> None:
-    """Its days get their first revision; it is served at once, and what the next run replaces is kept."""
+    """Its days get their first revision and are served at once, and contents that the next run replaces are kept."""
     with tarfile.open(BEFORE_REVISIONS) as archive:
         archive.extractall(tmp_path, filter="data")
     with Laboratory(tmp_path, days=len(DAYS)) as laboratory:

@@ -31,7 +31,7 @@ TOMORROW = TODAY + ONE_DAY
 
 
 def versions(deployment: Deployment) -> dict[str, int]:
-    """Return how often each table was written."""
+    """Return the version of each table."""
     return {name: deployment.store.facts.snapshot(name).version for name in (BILLING_TABLE, CHARGEBACKS_TABLE)}
 
 
@@ -54,7 +54,7 @@ def test_a_first_run_calculates_the_window_to_the_last_digit(
 
 
 def test_progress_tells_stage_day_and_counts(deployment: Deployment) -> None:
-    """The listener gets both stages, and the last message of each says that all of its days are done."""
+    """The listener gets both stages, and the last message of each reports all of its days as done."""
     deployment.run()
     for stage in (Stage.GATHERING, Stage.CALCULATING):
         heard = [progress for progress in deployment.progress if progress.stage is stage]
@@ -64,7 +64,7 @@ def test_progress_tells_stage_day_and_counts(deployment: Deployment) -> None:
 
 @pytest.mark.everyday
 def test_a_second_run_changes_nothing(calculated: Deployment) -> None:
-    """Days whose inputs have not changed are neither written nor calculated again."""
+    """Days with unchanged inputs are neither written nor calculated again."""
     before = versions(calculated)
     result = calculated.run()
     assert (result.outcome, result.dates_calculated) == (RunOutcome.COMPLETED, 0)
@@ -73,7 +73,7 @@ def test_a_second_run_changes_nothing(calculated: Deployment) -> None:
 
 @pytest.mark.everyday
 def test_only_a_changed_day_is_calculated_again(calculated: Deployment) -> None:
-    """A late correction recalculates its day from kept usage, and no other."""
+    """A late correction recalculates only its day, from stored usage."""
     asked = calculated.server.requests["/prometheus/api/v1/query"]
     changes = calculated.server.changes
     changes.add_cost(DAY, {**changes.cost_rows(DAY)[0], "id": "late", "amount": Decimal("1.25")})
@@ -86,7 +86,7 @@ def test_only_a_changed_day_is_calculated_again(calculated: Deployment) -> None:
 
 @pytest.mark.everyday
 def test_what_is_not_money_does_not_recalculate(calculated: Deployment) -> None:
-    """Other ids, names and descriptions in the provider's response are no change."""
+    """Other ids, names and descriptions in the provider's response are not a change."""
     calculated.server.changes.edit_costs(
         DAY, lambda rows: [{**row, "id": f"new-{n}", "description": "again"} for n, row in enumerate(rows)]
     )
@@ -95,7 +95,7 @@ def test_what_is_not_money_does_not_recalculate(calculated: Deployment) -> None:
 
 @pytest.mark.everyday
 def test_a_day_that_loses_its_lines_keeps_them_until_the_third_answer(calculated: Deployment) -> None:
-    """An empty response is named in the run's errors and believed only when it has come three times."""
+    """An empty response is an error of the run, and is accepted only the third time."""
     before = calculated.rows(DAY)
     calculated.server.changes.drop_costs(DAY)
     for _ in range(2):
@@ -109,7 +109,7 @@ def test_a_day_that_loses_its_lines_keeps_them_until_the_third_answer(calculated
 
 
 def test_an_empty_answer_in_between_does_not_count_for_ever(calculated: Deployment) -> None:
-    """When the lines come back, empty responses are counted from zero again."""
+    """When the lines return, empty responses are counted from zero again."""
     for _ in range(2):
         calculated.server.changes.drop_costs(DAY)
         calculated.run()
@@ -119,7 +119,7 @@ def test_an_empty_answer_in_between_does_not_count_for_ever(calculated: Deployme
 
 
 def test_a_day_without_cost_is_gathered_and_calculated(deployment: Deployment) -> None:
-    """A day that never had lines is done, with no rows."""
+    """A day that never had lines is calculated, without rows."""
     deployment.server.changes.drop_costs(DAY)
     assert deployment.run().outcome is RunOutcome.COMPLETED
     assert deployment.state(DAY).chargebacks.is_current
@@ -127,7 +127,7 @@ def test_a_day_without_cost_is_gathered_and_calculated(deployment: Deployment) -
 
 
 def test_an_optional_listing_that_fails_is_survived(calculated: Deployment) -> None:
-    """The last known inventory is used, nothing is deleted, and the run says so."""
+    """The last known inventory is used, nothing is deleted, and the run reports the failure."""
     calculated.server.faults.add("/fcpm/v2/compute-pools", Fault(status=403, times=None))
     result = calculated.run()
     assert result.outcome is RunOutcome.COMPLETED_WITH_ERRORS
@@ -139,7 +139,7 @@ def test_an_optional_listing_that_fails_is_survived(calculated: Deployment) -> N
 
 
 def test_a_required_listing_that_fails_fails_the_gathering(deployment: Deployment) -> None:
-    """Days wait for an inventory to be calculated with; the bill is kept meanwhile."""
+    """Days wait for an inventory, and their bill is kept."""
     deployment.server.faults.add("/iam/v2/service-accounts", Fault(status=403, times=None))
     result = deployment.run()
     assert (result.outcome, result.dates_calculated) == (RunOutcome.FAILED, 0)
@@ -150,7 +150,7 @@ def test_a_required_listing_that_fails_fails_the_gathering(deployment: Deploymen
 
 @pytest.mark.extensive
 def test_repeated_failures_suspend_and_a_success_forgives(deployment: Deployment) -> None:
-    """One failure a run counts; a success before the threshold forgets them; at the threshold it is over."""
+    """A failed run counts once; a success before the threshold resets the count; the threshold suspends the tenant."""
     deployment.configure(gather_failure_threshold=2)
 
     def is_suspended() -> bool:
@@ -175,7 +175,7 @@ def test_repeated_failures_suspend_and_a_success_forgives(deployment: Deployment
 
 
 def test_metrics_that_do_not_answer_leave_days_pending_then_go_without(deployment: Deployment) -> None:
-    """Days wait for the metrics for a few runs, then go down the chain, and are calculated again when the metrics are
+    """Days wait for the metrics for a few runs, are then calculated without them, and recalculated when they are
     available."""
     deployment.configure(allocation_retry_limit=2, lookback_days=8)
     deployment.lose_metrics()
@@ -198,7 +198,7 @@ def test_metrics_that_do_not_answer_leave_days_pending_then_go_without(deploymen
 
 
 def test_health_knows_a_refusal_and_what_ends_it(deployment: Deployment) -> None:
-    """What a run records of a source that refuses says so: of the bill before a day is there, of metrics day by day."""
+    """A refusing source is reported: for the bill before any day exists, for the metrics by day."""
 
     def seen() -> HealthAnswer:
         with deployment.store.control.read() as connection:
@@ -223,7 +223,7 @@ def test_health_knows_a_refusal_and_what_ends_it(deployment: Deployment) -> None
 
 
 def test_kept_evidence_outlives_the_metrics(calculated: Deployment) -> None:
-    """When a bill changes after the metrics have forgotten the day, it is split as it was measured."""
+    """A bill that changes after the metrics have lost the day is split by the stored usage."""
     usage = read_day(calculated.store.facts, USAGE_TABLE, DAY)
     calculated.lose_metrics()
     calculated.server.changes.edit_costs(DAY, lambda rows: [{**row, "amount": row["amount"] * 2} for row in rows])
@@ -233,7 +233,7 @@ def test_kept_evidence_outlives_the_metrics(calculated: Deployment) -> None:
 
 
 def test_recalculation_of_the_same_inputs_gives_the_same_bytes(calculated: Deployment) -> None:
-    """`recalculate` does the named days again; their rows are the very same."""
+    """`recalculate` calculates the given days again, with exactly the same rows."""
     before = calculated.all_rows()
     result = calculated.run(RunRequest(WINDOW[1], WINDOW[3], recalculate=True))
     assert result.dates_calculated == 3
@@ -241,7 +241,7 @@ def test_recalculation_of_the_same_inputs_gives_the_same_bytes(calculated: Deplo
 
 
 def test_a_poorer_answer_does_not_replace_evidence(calculated: Deployment, caplog: pytest.LogCaptureFixture) -> None:
-    """When the metrics have forgotten a day, recalculating it keeps the measurements and says so."""
+    """If the metrics have lost a day, a recalculation keeps the stored measurements and logs that."""
     before = calculated.all_rows()
     calculated.server.faults.add(
         "/prometheus/api/v1/query",
@@ -254,14 +254,14 @@ def test_a_poorer_answer_does_not_replace_evidence(calculated: Deployment, caplo
 
 @pytest.mark.extensive
 def test_a_request_narrows_what_is_calculated(deployment: Deployment) -> None:
-    """Only days of the requested range are calculated, the others stay due; those within it that are calculated already
-    are not calculated again."""
+    """Only days of the requested range are calculated, the others stay due; calculated days are not calculated
+    again."""
     assert deployment.run(RunRequest(start=WINDOW[2], end=WINDOW[3])).dates_calculated == 2
     assert deployment.run(RunRequest(start=WINDOW[0], end=WINDOW[-1])).dates_calculated == len(WINDOW) - 2
 
 
 def test_a_run_ends_between_days_when_it_is_stopped(deployment: Deployment) -> None:
-    """What was done stays, nothing is half-written, and the next run finishes the work."""
+    """Finished days are kept, nothing is half-written, and the next run finishes the work."""
     stop = StopSignal()
 
     def stop_early(progress: Progress) -> None:
@@ -275,7 +275,7 @@ def test_a_run_ends_between_days_when_it_is_stopped(deployment: Deployment) -> N
 
 
 def test_everything_billed_and_charged_is_in_the_inventory(calculated: Deployment) -> None:
-    """Every resource of the bill and every identity of the rows has a row of its own, UNALLOCATED included."""
+    """Every billed resource and every charged identity is in the inventory, including UNALLOCATED."""
     with calculated.store.control.read() as connection:
         inventory = read_inventory(connection)
     rows = calculated.all_rows()
@@ -286,7 +286,7 @@ def test_everything_billed_and_charged_is_in_the_inventory(calculated: Deploymen
 
 
 def test_runs_are_recorded(calculated: Deployment) -> None:
-    """Each run leaves its counts and outcome, and the lease is free."""
+    """Each run records its counts and outcome, and the lease is free."""
     with calculated.store.control.read() as connection:
         run = connection.execute(select(schema.runs)).one()
         tenant = connection.execute(select(schema.tenant)).one()
@@ -296,7 +296,7 @@ def test_runs_are_recorded(calculated: Deployment) -> None:
 
 @pytest.mark.extensive
 def test_a_day_is_asked_for_once_in_a_while_when_it_is_old(deployment: Deployment) -> None:
-    """Recent days are gathered in every run; a day that is 35 days past the cut-off once in 24 hours."""
+    """Recent days are gathered in every run; a day 35 days past the cut-off once in 24 hours."""
     deployment.configure(lookback_days=42)
     first = deployment.run()
     second = deployment.run()
@@ -306,8 +306,8 @@ def test_a_day_is_asked_for_once_in_a_while_when_it_is_old(deployment: Deploymen
 
 @pytest.mark.extensive
 def test_a_run_across_midnight_has_one_day(deployment: Deployment) -> None:
-    """The day on which a run begins is its day to the end: for gathering, for requests to the provider, and for
-    retention. Records have their own time."""
+    """A run keeps the day on which it begins, for gathering, for requests to the provider and for retention. Records
+    have the actual time."""
     before, after = (
         datetime.combine(day, hour, UTC) for day, hour in ((TODAY, time(23, 59, 59)), (TOMORROW, time(0, 5)))
     )

@@ -17,7 +17,7 @@ from tests.support.deployments import Deployment
 
 
 def test_the_clock_adds_up_each_stage() -> None:
-    """A stage that is entered again goes on; the present one counts up to now."""
+    """A stage that is entered again continues its time; the present one counts up to now."""
     clock = StageClock()
     assert clock.read() == {}
     clock.enter(Stage.GATHERING)
@@ -32,8 +32,7 @@ def test_the_clock_adds_up_each_stage() -> None:
 
 
 def test_the_account_of_a_run(deployment: Deployment) -> None:
-    """A run reports its results, the time of each stage, and the number of calls to each source, throttled calls
-    included."""
+    """A run reports its results, the time of each stage, and the calls to each source, including throttled ones."""
     deployment.server.faults.add("/billing/v1/costs", Fault(status=429, retry_after=0, times=2))
     result = deployment.run()
     last = deployment.progress[-1]
@@ -46,7 +45,7 @@ def test_the_account_of_a_run(deployment: Deployment) -> None:
 
 
 def test_an_error_of_many_days_is_one_error(deployment: Deployment, caplog: pytest.LogCaptureFixture) -> None:
-    """A cause that many days share is one error of the run with the number of days, and one warning in the log."""
+    """An error that many days share is one error of the run with the number of days, and one warning in the log."""
     deployment.server.faults.add("/prometheus", Fault(status=400, times=None))
     with caplog.at_level(logging.INFO):
         result = deployment.run()
@@ -60,14 +59,14 @@ def test_an_error_of_many_days_is_one_error(deployment: Deployment, caplog: pyte
 
 
 def test_an_error_of_one_day_names_the_day() -> None:
-    """A single day is named by itself; errors that are about no day stay as they are."""
+    """The error of a single day has the day; errors without a day are unchanged."""
     tally = RunRecord(errors=["x", "listing failed"], days_of_errors={"x": [date(2026, 11, 1)]})
     assert tally.described_errors() == ["2026-11-01: x", "listing failed"]
 
 
 @pytest.mark.extensive
 def test_progress_carries_a_growing_account(deployment: Deployment) -> None:
-    """No number of the account falls from one message to the next."""
+    """No number of the statistics decreases from one message to the next."""
     deployment.run()
     accounts = [progress.stats for progress in deployment.progress]
     for before, after in pairwise(accounts):

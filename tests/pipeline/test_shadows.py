@@ -37,7 +37,7 @@ def shadow(laboratory: Laboratory, policies: object, **more: Any) -> None:
 
 
 def rows_of(laboratory: Laboratory) -> dict[date, bytes]:
-    """The files of the shadow, by day."""
+    """Return the files of the shadow, by day."""
     with laboratory.store.control.read() as connection:
         files = files_of(connection, laboratory.store.facts, "next")
     return {file.day: Path(file.path).read_bytes() for file in files if file.day is not None}
@@ -45,7 +45,7 @@ def rows_of(laboratory: Laboratory) -> dict[date, bytes]:
 
 @pytest.fixture
 def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
-    """Four days, on each of which one identity uses three times as much as another."""
+    """Yield a tenant of four days, in which one identity uses three times as much as another."""
     with Laboratory(tmp_path / "laboratory", days=4) as opened:
         opened.share(DAYS)
         yield opened
@@ -53,8 +53,8 @@ def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
 
 @pytest.mark.parametrize("seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.drill) for seed in range(3, 40))])
 def test_its_rows_are_those_of_the_day_after_promotion(tmp_path: Path, seed: int) -> None:
-    """Random policies and bills: the rows are those of a simulation, and those that a run writes once the policies are
-    in force; what is charged is what it would be without the shadow."""
+    """With random policies and bills, a shadow has the rows of a simulation, and of a run with the policies in force;
+    charges are the same with and without it."""
     chance = random.Random(seed)
     names = ("one", "other", "plain")
     with (
@@ -80,8 +80,8 @@ def test_its_rows_are_those_of_the_day_after_promotion(tmp_path: Path, seed: int
 
 
 def test_it_follows(laboratory: Laboratory) -> None:
-    """A day that is calculated again is so in the shadow; other policies calculate all days again; out of the
-    configuration it goes."""
+    """A recalculated day is recalculated in the shadow, other policies recalculate all days, and without its
+    configuration the shadow is removed."""
     shadow(laboratory, EVENLY)
     laboratory.run()
     before = rows_of(laboratory)
@@ -100,7 +100,7 @@ def test_it_follows(laboratory: Laboratory) -> None:
 
 
 def test_a_day_that_is_past_its_retention(laboratory: Laboratory) -> None:
-    """Its rows go with those of the day, and so do those of days that the shadow does not have any more."""
+    """Rows of the shadow are removed with those of the day, and when the shadow no longer includes the day."""
     shadow(laboratory, EVENLY)
     laboratory.run()
     laboratory.configure(retention_days=7, lookback_days=6)
@@ -115,7 +115,7 @@ def test_a_day_that_is_past_its_retention(laboratory: Laboratory) -> None:
 
 
 def test_it_says_when_it_is_ready(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once enough days are calculated and none is missing; again for other policies."""
+    """There is one event when enough days are calculated and none is missing, and another for other policies."""
 
     def told() -> list[Any]:
         with laboratory.store.control.read() as connection:
@@ -138,7 +138,7 @@ def test_it_says_when_it_is_ready(laboratory: Laboratory, monkeypatch: pytest.Mo
 
 
 def test_how_far_it_is(laboratory: Laboratory) -> None:
-    """Days, what they move, and a verdict; after its end it says so, once."""
+    """A shadow has its days, the amount that it moves, and a verdict; its end is reported once."""
     shadow(laboratory, EVENLY, end_date=DAY - ONE_DAY)
 
     def listed(today: date = DAY) -> Any:
@@ -161,7 +161,7 @@ def test_how_far_it_is(laboratory: Laboratory) -> None:
 
 @pytest.mark.parametrize("text", ["{", "7", "A: {portions: []}"])
 def test_a_file_that_has_no_policies(laboratory: Laboratory, text: str) -> None:
-    """The error is reported, and the charges are calculated all the same."""
+    """The error is reported, and the charges are still calculated."""
     shadow(laboratory, {})
     (Path(laboratory.tenant.folder) / "next.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(ConfigurationError):
@@ -172,7 +172,7 @@ def test_a_file_that_has_no_policies(laboratory: Laboratory, text: str) -> None:
 
 
 def test_one_that_began_long_ago(laboratory: Laboratory) -> None:
-    """It has the days that there are."""
+    """A shadow that began before the first day has all existing days."""
     shadow(laboratory, EVENLY, start_date=DAY - timedelta(days=400), end_date=DAY)
     laboratory.run()
     assert sorted(rows_of(laboratory)) == list(DAYS)

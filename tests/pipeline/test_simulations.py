@@ -1,4 +1,4 @@
-"""Simulations in processes of their own: what becomes of those that end badly, and of too many."""
+"""Simulations in separate processes: failed ones, and too many of them."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from tests.support.serving import wait_until
 from tests.support.sources import DAY
 
 ORDER = SimulationOrder({}, DayRange(DAY, DAY), ("identity_id",))
-#: What is simulated here needs nothing of it.
+#: The simulations here do not use the tenant.
 TENANT = cast(Tenant, None)
 
 
 def dies(*_: object) -> None:
-    """End as a process that is killed."""
+    """End the process as if it were killed."""
     os._exit(3)
 
 
@@ -49,7 +49,7 @@ def begin(store: TenantStore, simulations: Simulations, number: str, before: Any
 
 @pytest.mark.usefixtures("process")
 def test_one_whose_process_dies_has_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is marked as failed, and the next one takes its slot."""
+    """The simulation is marked as failed, and the next one takes its slot."""
     monkeypatch.setattr("chargeback.pipeline.simulations._child", dies)
     monkeypatch.setattr("chargeback.pipeline.simulations.MOST_RUNNING", 1)
     monkeypatch.setattr("chargeback.pipeline.simulations.MOST_WAITING", 1)
@@ -63,7 +63,7 @@ def test_one_whose_process_dies_has_failed(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_no_more_wait_than_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The next one is refused until one has ended; a request that is too late starts nothing."""
+    """Beyond the limit, a simulation is refused until another has ended; a request that is too late starts nothing."""
     ends = threading.Event()
     monkeypatch.setattr(Simulations, "_simulate", lambda *_: ends.wait(60))
     monkeypatch.setattr("chargeback.pipeline.simulations.MOST_RUNNING", 1)

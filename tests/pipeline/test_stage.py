@@ -30,7 +30,7 @@ _STAGES = 3
 
 @pytest.fixture
 def laboratory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Laboratory]:
-    """A tenant with four days, whose batches only end when they are full, however slow the machine is."""
+    """Yield a tenant with four days whose batches end only when they are full, even on a slow machine."""
     monkeypatch.setattr(stage, "MAX_SECONDS", 1000.0)
     with _billed(tmp_path) as opened:
         yield opened
@@ -46,7 +46,7 @@ def _billed(folder: Path) -> Laboratory:
 
 @pytest.fixture
 def commits(laboratory: Laboratory) -> list[datetime]:
-    """The instants of all transactions of the catalogue."""
+    """Return the instants of all transactions of the catalogue."""
     facts, found = laboratory.store.facts, list[datetime]()
 
     @contextmanager
@@ -60,7 +60,7 @@ def commits(laboratory: Laboratory) -> list[datetime]:
 
 
 def test_a_batch_ends_with_enough_days_rows_or_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first of these limits ends a batch; the rest is committed at the end."""
+    """A batch ends at the first of these limits; the rest is committed at the end."""
     seen: list[Sequence[int]] = []
     assert Batch(seen.append).seconds_left is None
     with Batch(seen.append) as batch:
@@ -80,7 +80,7 @@ def test_a_batch_ends_with_enough_days_rows_or_seconds(monkeypatch: pytest.Monke
     [(SourceUnavailable("away"), True), (RuntimeError("a plugin"), True), (LeaseLost("lost"), False)],
 )
 def test_the_last_days_of_a_failed_stage(error: Exception, *, is_committed: bool) -> None:
-    """They are committed unless the storage is the problem; the error stays what it was."""
+    """The last days are committed unless the storage has failed, and the error is unchanged."""
     seen: list[Sequence[int]] = []
 
     def commit(days: Sequence[int]) -> None:
@@ -98,7 +98,7 @@ def test_the_last_days_of_a_failed_stage(error: Exception, *, is_committed: bool
 
 
 def test_a_run_commits_its_days_together(laboratory: Laboratory, commits: list[datetime]) -> None:
-    """One transaction for each stage, for any number of days; also when all of them change."""
+    """Each stage is one transaction, for any number of days, also if all of them change."""
     assert laboratory.run().errors == ()
     assert len(commits) == _STAGES
     laboratory.sources.lines = {day: [line("110", day=day)] for day in DAYS}
@@ -110,7 +110,7 @@ def test_a_run_commits_its_days_together(laboratory: Laboratory, commits: list[d
 
 
 def test_days_before_an_answer_that_fails_the_run_are_stored(laboratory: Laboratory) -> None:
-    """A provider that fails halfway does not take the days before it along."""
+    """If the provider fails halfway, the days before are stored."""
     billing = laboratory.sources.billing
 
     def failing(days: DayRange) -> Iterator[object]:
@@ -125,7 +125,7 @@ def test_days_before_an_answer_that_fails_the_run_are_stored(laboratory: Laborat
 
 
 def _stored(laboratory: Laboratory) -> list[str]:
-    """The digests of all present files."""
+    """Return the digests of all present files."""
     facts = laboratory.store.facts
     return sorted(
         f"{name} {file.day} {content_key(file.path)}"
@@ -137,14 +137,14 @@ def _stored(laboratory: Laboratory) -> list[str]:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The files of the same tenant after one run."""
+    """Return the files of the same tenant after one run."""
     with _billed(tmp_path_factory.mktemp("undisturbed")) as opened:
         assert opened.run().errors == ()
         return _stored(opened)
 
 
 def _dying(facts: FactTables, step: int, *, is_committed: bool) -> None:
-    """Let a commit be the last thing that the process does, or what it does not live to do."""
+    """Let the process die before or after a commit."""
     commit, steps = FactTables.commit, iter(range(100))
 
     @contextmanager
@@ -167,7 +167,7 @@ def _dying(facts: FactTables, step: int, *, is_committed: bool) -> None:
 def test_a_kill_at_a_commit_repeats_the_days(
     laboratory: Laboratory, undisturbed: list[str], step: int, *, is_committed: bool
 ) -> None:
-    """Wherever a run ends in a batch, the next one has the files of a run that nothing disturbed, each once."""
+    """Wherever a run ends in a batch, the next one gives the files of an undisturbed run, each once."""
     facts = laboratory.store.facts
     _dying(facts, step, is_committed=is_committed)
     laboratory.run()
@@ -179,7 +179,7 @@ def test_a_kill_at_a_commit_repeats_the_days(
 
 @pytest.mark.extensive
 def test_an_error_of_the_storage_is_one_of_each_day(laboratory: Laboratory) -> None:
-    """A commit that will not go in is an error of the days of its batch, named once."""
+    """A failed commit is an error of all days of its batch, and is reported once."""
 
     def refuse(lease: Lease, now: Clock) -> NoReturn:
         raise StorageError("the table chargebacks cannot be used")

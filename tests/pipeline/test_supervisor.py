@@ -1,4 +1,4 @@
-"""Suspensions of tenants, and the metrics that a supervisor adds up from the messages of runs."""
+"""Suspensions of tenants, and the metrics that a supervisor computes from the messages of runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.support.processes import eventually
 
 
 def test_a_start_forgives_once(tmp_path: Path) -> None:
-    """What was suspended before a worker started is active again; what is suspended while it runs remains so."""
+    """A suspension from before the worker's start is cleared; one that is made while it runs remains."""
     with tenant_store(tmp_path) as store:
         suspensions = Suspensions({"acme": store})
         for expected in (None, "the bill cannot be had"):
@@ -39,7 +39,7 @@ __all__ = ["configuration", "start"]
 
 
 def value(run_metrics: RunMetrics | Engine, name: str, **labels: str) -> float | None:
-    """A metric of tenant acme."""
+    """Return a metric of tenant acme."""
     return run_metrics.registry.get_sample_value(name, {"tenant": "acme", **labels})
 
 
@@ -55,18 +55,18 @@ def stats(rows: int, calls: Mapping[tuple[str, str], int]) -> RunStats:
 
 
 def progress(now: RunStats) -> Progress:
-    """A message of a run on its way."""
+    """Return a progress message of a run."""
     return Progress("acme", Stage.CALCULATING, stats=now)
 
 
 @pytest.fixture
 def run_metrics() -> RunMetrics:
-    """The meters of tenant acme."""
+    """Return the metrics of tenant acme."""
     return RunMetrics(["acme"], in_progress=lambda: 3, queued=lambda: 2)
 
 
 def test_everything_begins_at_zero(run_metrics: RunMetrics) -> None:
-    """The counters of a tenant are there before its first run, so that its first failure is an increase."""
+    """The counters of a tenant exist before its first run, so that its first failure is an increase."""
     assert value(run_metrics, "chargeback_runs_total", outcome="failed") == 0
     assert value(run_metrics, "chargeback_stage_seconds_total", stage="retention") == 0
     assert value(run_metrics, "chargeback_rows_written_total") == 0
@@ -74,7 +74,7 @@ def test_everything_begins_at_zero(run_metrics: RunMetrics) -> None:
 
 
 def test_numbers_grow_while_a_run_is_under_way(run_metrics: RunMetrics) -> None:
-    """Each message adds what is new in it, and the result what the last message did not have yet."""
+    """Each message adds what is new in it, and the result adds the rest."""
     run_metrics.begin("acme")
     run_metrics.on_progress(progress(stats(100, {("metrics", "200"): 1})))
     assert value(run_metrics, "chargeback_rows_written_total") == 100
@@ -91,7 +91,7 @@ def test_numbers_grow_while_a_run_is_under_way(run_metrics: RunMetrics) -> None:
 
 
 def test_a_second_run_adds_to_the_first(run_metrics: RunMetrics) -> None:
-    """Each run counts from zero again; the totals go on."""
+    """Each run counts from zero, and the totals continue."""
     for _ in range(2):
         run_metrics.begin("acme")
         run_metrics.on_progress(progress(stats(100, {})))
@@ -101,7 +101,7 @@ def test_a_second_run_adds_to_the_first(run_metrics: RunMetrics) -> None:
 
 
 def test_a_run_that_was_killed_counts_with_what_it_told(run_metrics: RunMetrics) -> None:
-    """A result without an account takes nothing away."""
+    """A result without statistics subtracts nothing."""
     run_metrics.begin("acme")
     run_metrics.on_progress(progress(stats(100, {})))
     run_metrics.end(RunResult("acme", RunOutcome.TIMED_OUT))
@@ -113,7 +113,7 @@ def test_a_run_that_was_killed_counts_with_what_it_told(run_metrics: RunMetrics)
 
 @pytest.mark.extensive
 def test_the_counts_of_a_child_process_arrive(deployment: Deployment, start: Callable[..., Engine]) -> None:
-    """What a run in its own process did is in the metrics of the engine that started it."""
+    """The counts of a child process are in the metrics of the engine that started it."""
     deployment.server.faults.add("/billing/v1/costs", Fault(status=429, retry_after=0, times=1))
     engine = start()
     (result,) = engine.run_once(["acme"], RunRequest())
@@ -127,7 +127,7 @@ def test_the_counts_of_a_child_process_arrive(deployment: Deployment, start: Cal
 def test_runs_that_wait_for_others_are_counted(
     deployment: Deployment, configuration: Configuration, tmp_path: Path
 ) -> None:
-    """Of two tenants with one slot, the other one is queued until the first has ended."""
+    """With one slot, the second tenant is queued until the first run has ended."""
     other = Deployment.within(deployment.server, tmp_path / "beta")
     tenants = {"acme": deployment.tenant, "beta": replace(other.tenant, name="beta")}
     features = configuration.features.model_copy(update={"max_parallel_tenants": 1})

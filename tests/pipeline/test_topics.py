@@ -40,7 +40,7 @@ RECALCULATE = RunRequest(recalculate=True)
 def test_a_first_run_attributes_every_cluster_line_to_the_last_digit(
     attributed: Attributed, organisation: Organisation
 ) -> None:
-    """For every line of the plan's types the topic rows sum to its cost; by bytes, by storage and evenly."""
+    """For every line of the plan's types, the topic rows sum to its cost: by bytes, by storage and evenly."""
     for day in WINDOW:
         assert attributed.flags(day) == (True, True)
         assert attributed.sums(day) == attributed.lines(day)
@@ -66,7 +66,7 @@ def test_topics_become_resources(attributed: Attributed) -> None:
 
 @pytest.mark.extensive
 def test_the_log_tells_of_discovery_and_of_the_queue(deployment: Attributed, caplog: pytest.LogCaptureFixture) -> None:
-    """Both operational messages are logged at level INFO, once for all days of a run."""
+    """Both messages are logged at level INFO, once for all days of a run."""
     with caplog.at_level(logging.INFO, "chargeback"):
         deployment.run()
     for said in ("Topic discovery", "Topic attribution backfill"):
@@ -142,7 +142,7 @@ def test_without_metrics_three_runs_end_in_sentinels(deployment: Attributed) -> 
 
 
 def test_sentinels_give_way_once_the_metrics_answer(deployment: Attributed) -> None:
-    """As its chargeback is calculated again by itself, so are the day's topics; nothing is doubled."""
+    """When a day's chargebacks are recalculated automatically, so are its topics, and nothing is doubled."""
     deployment.configure(topic_attribution_retry_limit=1, allocation_retry_limit=1)
     deployment.lose_metrics()
     deployment.run()
@@ -179,8 +179,8 @@ def test_sentinels_of_a_calculated_day_give_way_by_themselves(deployment: Attrib
 
 
 def test_a_cluster_that_is_billed_late_is_measured(tmp_path: Path) -> None:
-    """Topics of a cluster that was not known when the day was attributed are measured when it is billed; without
-    metrics, those of the other clusters stay as they were measured, and the day is done again."""
+    """Topics of a cluster that is billed late are measured then. Without metrics, other clusters keep their
+    measurements, and the day is calculated again later."""
     with Laboratory(tmp_path) as laboratory:
         sources = laboratory.sources
         sources.lines[BILLED] = [line("100")]
@@ -201,7 +201,7 @@ def test_a_cluster_that_is_billed_late_is_measured(tmp_path: Path) -> None:
 
 
 def shares(laboratory: Laboratory) -> dict[str, dict[str, int]]:
-    """Cluster → topic → what it accounts for."""
+    """Return cluster → topic → amount."""
     found: dict[str, dict[str, int]] = {}
     for row in laboratory.stored(TOPICS_TABLE).to_pylist():
         found.setdefault(row["cluster_resource_id"], {})[row["topic_name"]] = int(row["amount"])
@@ -210,7 +210,7 @@ def shares(laboratory: Laboratory) -> dict[str, dict[str, int]]:
 
 @pytest.mark.extensive
 def test_metrics_that_come_back_in_time(deployment: Attributed) -> None:
-    """A day that failed once is attributed in the next run, and its count is forgotten."""
+    """A day that failed once is attributed in the next run, and its failure count is removed."""
     deployment.lose_metrics()
     deployment.run()
     deployment.have_metrics()
@@ -220,7 +220,7 @@ def test_metrics_that_come_back_in_time(deployment: Attributed) -> None:
 
 
 def test_kept_measurements_are_not_given_up_for_a_sentinel(attributed: Attributed) -> None:
-    """A recalculation whose metrics are out of reach ends with the rows that the kept measurements give."""
+    """A recalculation without metrics gives the rows of the stored measurements."""
     before = attributed.topics()
     attributed.configure(topic_attribution_retry_limit=1)
     attributed.lose_metrics()
@@ -231,7 +231,7 @@ def test_kept_measurements_are_not_given_up_for_a_sentinel(attributed: Attribute
 
 @pytest.mark.extensive
 def test_days_from_before_the_overlay_wait_for_a_recalculation(deployment: Attributed) -> None:
-    """When switched on later, it attributes the days that are calculated from then on, and the rest on request."""
+    """An overlay that is enabled later attributes days calculated from then on, and earlier ones on request."""
     deployment.reload(enabled=False)
     deployment.run()
     assert deployment.flags() == (False, False)
@@ -245,7 +245,7 @@ def test_days_from_before_the_overlay_wait_for_a_recalculation(deployment: Attri
 
 
 def test_a_bill_that_changed_while_the_overlay_was_off(attributed: Attributed) -> None:
-    """Rows of an old bill are not shown as calculated, and are replaced once the overlay is on again."""
+    """Rows of an old bill are not shown as current, and are replaced once the overlay is on again."""
     attributed.reload(enabled=False)
     changes = attributed.server.changes
     line = next(row for row in changes.cost_rows(DAY) if row["line_type"] == "KAFKA_STORAGE")
@@ -270,7 +270,7 @@ def test_retention_empties_old_days_and_attributes_none(attributed: Attributed) 
 
 
 def test_skip_and_disabled_leave_lines_out(deployment: Attributed) -> None:
-    """A disabled type has no rows; without measures `skip` leaves the line out and the rest is attributed."""
+    """A disabled type has no rows; with `skip`, lines without measures are left out, and the rest is attributed."""
     deployment.reload(
         missing_metrics_behavior="skip",
         cost_mapping_overrides={"KAFKA_BASE": "disabled"},
@@ -286,7 +286,7 @@ def test_skip_and_disabled_leave_lines_out(deployment: Attributed) -> None:
 
 
 def test_a_metric_of_another_name_is_missing_and_spread_evenly(deployment: Attributed) -> None:
-    """With `even_split` a cluster without a measure is spread over its topics."""
+    """With `even_split`, a cluster without a measure is split evenly over its topics."""
     deployment.reload(metric_name_overrides={"topic_retained_bytes": "no_such_metric"})
     deployment.run()
     storage = deployment.topics().filter(pc.equal(deployment.topics()["product_type"], "KAFKA_STORAGE"))
@@ -295,7 +295,7 @@ def test_a_metric_of_another_name_is_missing_and_spread_evenly(deployment: Attri
 
 
 def test_excluded_topics_are_neither_discovered_nor_attributed(deployment: Attributed) -> None:
-    """Patterns are those of a shell."""
+    """Exclusions are shell patterns."""
     deployment.reload(exclude_topic_patterns=["*a*"])
     deployment.run()
     names = deployment.topics()["topic_name"].to_pylist()
@@ -316,7 +316,7 @@ def test_disabled_means_nothing_is_done(deployment: Attributed) -> None:
 
 @pytest.mark.extensive
 def test_a_run_that_is_stopped_in_the_stage_is_finished_by_the_next(deployment: Attributed) -> None:
-    """What was attributed stays, the rest follows, nothing is lost or doubled."""
+    """Attributed days stay, the next run does the rest, and nothing is lost or doubled."""
     stop = StopSignal()
 
     def listen(progress: Progress) -> None:
@@ -334,7 +334,7 @@ FIRST = date(2026, 1, 1)
 
 
 def book_of(days: Iterable[tuple[int, str]]) -> TopicRegistry:
-    """A book that has seen days of one cluster: (number, the letters of the topics named)."""
+    """Return a registry that has observed days of one cluster: (number, the letters of its topics)."""
     book = TopicRegistry({}, {})
     for number, topics in days:
         book.observe(FIRST + timedelta(number), {"lkc-1": set(topics)})
@@ -342,20 +342,20 @@ def book_of(days: Iterable[tuple[int, str]]) -> TopicRegistry:
 
 
 def alive(book: TopicRegistry, days: Iterable[int]) -> list[str]:
-    """The topics alive on each day, as letters."""
+    """Return the topics alive on each day, as letters."""
     return ["".join(sorted(book.alive_on(FIRST + timedelta(number)).get("lkc-1", ()))) for number in days]
 
 
 @pytest.mark.parametrize("order", list(permutations([(0, "ab"), (1, "abc"), (2, "bc")])))
 def test_whatever_order_the_days_come_in(order: list[tuple[int, str]]) -> None:
-    """A topic that exists on the first day may always have existed; one that is missing on the newest day is deleted as
-    of it; one that came later was created on the day that first named it."""
+    """In any order of days, a topic of the first day may always have existed, one that is missing on the newest day is
+    deleted as of it, and a later one was created on its first day."""
     book = book_of(order)
     assert alive(book, range(-1, 4)) == ["ab", "ab", "abc", "bc", "bc"]
 
 
 def test_an_idle_day_in_between_is_no_end() -> None:
-    """A topic that is named again was there all the time."""
+    """A topic that appears again was alive all the time."""
     assert alive(book_of([(0, "ab"), (1, "a"), (2, "ab")]), range(3)) == ["ab", "ab", "ab"]
 
 
@@ -365,7 +365,7 @@ def test_a_day_that_names_nothing_tells_nothing() -> None:
 
 
 def test_a_day_seen_again_changes_nothing() -> None:
-    """Seeing a known day once more leaves every life as it was."""
+    """Observing a known day again changes no lifetime."""
     book = book_of([(0, "a"), (1, "ab"), (2, "b")])
     before = alive(book, range(3))
     book.new, book.changed = {}, {}
@@ -376,7 +376,7 @@ def test_a_day_seen_again_changes_nothing() -> None:
 
 
 def test_what_is_new_and_what_has_changed() -> None:
-    """Only events are to be saved: an unknown beginning, a known one, an end."""
+    """Only lifetimes that begin or end are to be saved, with or without a known beginning."""
     book = book_of([(0, "ab")])
     assert book.new == {"lkc-1": {"a": Lifetime(), "b": Lifetime()}}
     book.new, book.changed = {}, {}
@@ -390,7 +390,7 @@ def test_what_is_new_and_what_has_changed() -> None:
 
 @given(st.dictionaries(st.integers(0, 6), st.sets(st.sampled_from("abcd"), min_size=1), min_size=1), st.randoms())
 def test_who_is_named_is_alive(days: dict[int, set[str]], chance: Random) -> None:
-    """In any order of the days, every topic is alive on each day that names it."""
+    """In any order of the days, every topic is alive on each day that has it."""
     order = list(days.items())
     chance.shuffle(order)
     book = TopicRegistry({}, {})

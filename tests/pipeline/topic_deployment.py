@@ -1,5 +1,4 @@
-"""A tenant whose topics are attributed, run against a served organisation of a few days: a class, and the fixtures
-that give one."""
+"""A tenant whose topics are attributed, run against a served organisation of a few days: a class and its fixtures."""
 
 from __future__ import annotations
 
@@ -43,7 +42,7 @@ class Attributed(Deployment):
         return plan
 
     def reload(self, **topics: Any) -> None:
-        """Change the topic settings for the runs that follow."""
+        """Change the topic settings for the next runs."""
         document = yaml.safe_load(self.config_file.read_text())
         acme = document["tenants"]["acme"]
         acme["plugin_settings"]["topic_attribution"] |= topics
@@ -51,20 +50,20 @@ class Attributed(Deployment):
         self.tenant = load_configuration(self.config_file).tenants["acme"]
 
     def topics(self, day: date = DAY) -> pa.Table:
-        """The topic rows of a day."""
+        """Return the topic rows of a day."""
         return read_day(self.store.facts, TOPICS_TABLE, day)
 
     def methods(self, day: date = DAY) -> set[str]:
-        """The attribution methods of a day's rows."""
+        """Return the attribution methods of a day's rows."""
         return set(self.topics(day)["attribution_method"].to_pylist())
 
     def flags(self, day: date = DAY) -> tuple[bool, bool]:
-        """(overlay gathered, attribution calculated)."""
+        """Return (overlay gathered, attribution calculated)."""
         state = self.state(day)
         return state.topics.is_measured, state.topics.is_current
 
     def lines(self, day: date = DAY) -> dict[str, Any]:
-        """The cost of every line of the day that the overlay attributes, by line id."""
+        """Return the cost of every line of the day that the overlay attributes, by line id."""
         return {
             row["line_id"]: row["total_cost"]
             for row in read_day(self.store.facts, BILLING_TABLE, day).to_pylist()
@@ -78,26 +77,26 @@ class Attributed(Deployment):
         return {each: total(row["amount"] for row in rows if row["line_id"] == each) for each in ids}
 
     def failures(self) -> set[int]:
-        """The failure counts there are."""
+        """Return the existing failure counts."""
         with self.store.control.read() as connection:
             return set(connection.execute(select(topic_failures.c.failures)).scalars())
 
 
 @pytest.fixture(scope="module")
 def organisation() -> Organisation:
-    """A small organisation of fewer days than elsewhere."""
+    """Return a small organisation of fewer days than elsewhere."""
     return Organisation.generate(DemoSpec(today=TODAY, size="small", days=DAYS))
 
 
 @pytest.fixture(scope="module")
 def prepared(organisation: Organisation, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a tenant whose first run has attributed everything; to be copied, not changed."""
+    """Return the folder of a tenant whose first run has attributed everything; copy it, do not change it."""
     return Attributed.calculated_once(organisation, tmp_path_factory.mktemp("attributed"))
 
 
 @pytest.fixture
 def deployment(server: DemoServer, tmp_path: Path) -> Iterator[Attributed]:
-    """A tenant that has never run."""
+    """Yield a tenant that has never run."""
     deployment = Attributed(server, tmp_path)
     yield deployment
     deployment.store.close()
@@ -105,7 +104,7 @@ def deployment(server: DemoServer, tmp_path: Path) -> Iterator[Attributed]:
 
 @pytest.fixture
 def attributed(prepared: Path, server: DemoServer, tmp_path: Path) -> Iterator[Attributed]:
-    """A tenant whose first run has attributed everything."""
+    """Yield a tenant whose first run has attributed everything."""
     deployment = Attributed.copied(prepared, server, tmp_path)
     yield deployment
     deployment.store.close()

@@ -1,4 +1,4 @@
-"""What `make readers` calls different."""
+"""The differences that `make readers` reports."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ OURS: Sums = {"billing": {"2026-01-01": (2, Decimal("0.30")), "2026-01-02": (1, 
     ids=["equal", "a digit", "a row", "a day too many", "nothing"],
 )
 def test_each_day_that_differs_counts(theirs: Sums, count: int, capsys: pytest.CaptureFixture[str]) -> None:
-    """In rows or in the last digit, missing or too many."""
+    """A day counts as different if its rows or the last digit differ, or if it is missing or additional."""
     assert differences("engine", OURS, theirs) == count
     assert ("DIFFERENT" in capsys.readouterr().out) == bool(count)

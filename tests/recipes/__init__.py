@@ -1,1 +1,1 @@
-"""The recipes of docs/access.md, run by real programs."""
+"""The recipes of docs/access.md, tested with real programs."""

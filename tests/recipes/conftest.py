@@ -1,4 +1,4 @@
-"""The organisation that all recipes are tried on."""
+"""The organisation with which all recipes are tested."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TODAY = date(2026, 2, 10)
 
 @pytest.fixture(scope="session")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """The demo's organisation, whose cost centres are its teams, and a second tenant that was never run."""
+    """The demo's organisation, whose cost centres are its teams, and a second tenant that never ran."""
     folder = tmp_path_factory.mktemp("tenants")
     with deployed(folder, ("acme", "plain"), today=TODAY, lookbacks={}) as deployment:
         tag_teams(deployment.configuration.tenants["acme"], DemoSpec(TODAY).seed)
@@ -28,4 +28,4 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 @pytest.fixture(autouse=True)
 def _outside(process: None) -> None:
-    """Recipes are about other programs."""
+    """Declare that all recipes use other programs."""

@@ -1,4 +1,4 @@
-"""A job of a CI service shows a token that its issuer signed; its claims decide what the job sees."""
+"""A job of a CI service presents a token that its issuer signed; the claims determine what the job sees."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Answers = dict[str, Any]
 
 
 class GitHub(BaseHTTPRequestHandler):
-    """Where a job of GitHub requests its token, and where the keys of all tokens are."""
+    """Serves the tokens of a GitHub job, and the public keys of all tokens."""
 
     key: rsa.RSAPrivateKey
     claims: Answers
@@ -48,11 +48,11 @@ class GitHub(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 def signed(key: rsa.RSAPrivateKey, claims: Answers) -> str:
-    """A token as GitHub signs it."""
+    """Return a token signed as by GitHub."""
     now = int(time.time())
     times = {"iat": now - 5, "nbf": now - 5, "exp": now + 300, "jti": "1f2c"}
     return jwt.encode(times | claims, key, algorithm="RS256", headers={"kid": "key-1"})
@@ -60,14 +60,14 @@ def signed(key: rsa.RSAPrivateKey, claims: Answers) -> str:
 
 @dataclass
 class Jobs:
-    """A service that believes tokens of CI jobs, and the place where jobs get them."""
+    """A service that accepts tokens of CI jobs, and the server where jobs get them."""
 
     service: str
     issuer: str
     handler: type[GitHub]
 
     def claims(self, repository: str, ref: str = "refs/heads/main") -> Answers:
-        """The claims of a job, as GitHub documents them."""
+        """Return the claims of a job, as GitHub documents them."""
         return {
             "iss": "https://token.actions.githubusercontent.com",
             "sub": f"repo:{repository}:ref:{ref}",
@@ -90,7 +90,7 @@ class Jobs:
 
 @pytest.fixture(scope="module")
 def jobs(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
-    """The recipe with CI jobs; keys and tokens come from a place on this machine."""
+    """The recipe for CI jobs, with keys and tokens from a server on this machine."""
     handler = type("Handler", (GitHub,), {"key": rsa.generate_private_key(65537, 2048), "claims": {}})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -109,7 +109,7 @@ def jobs(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Job
 
 
 def test_the_job_of_the_page_gets_its_file(jobs: Jobs, place: Place, tmp_path: Path) -> None:
-    """The commands of the workflow, run by a real shell with the real curl and jq."""
+    """The commands of the workflow produce the file, run by a real shell with the real curl and jq."""
     _, workflow = blocks("A token from a CI job")
     (step,) = workflow["jobs"]["costs"]["steps"]
     assert workflow["jobs"]["costs"]["env"]["CHARGEBACK"] == "https://chargeback.example.com"
@@ -130,7 +130,8 @@ def test_the_job_of_the_page_gets_its_file(jobs: Jobs, place: Place, tmp_path: P
 
 
 def test_claims_decide_what_a_job_sees(jobs: Jobs) -> None:
-    """The reports see everything from their main branch; a team's repository sees the team's part; others nothing."""
+    """Reports see everything from their main branch, a team's repository sees the team's part, and others see
+    nothing."""
     everything = jobs.get("/api/v1/me", "example/reports").json()
     assert (everything["kind"], everything["groups"]) == ("jwt", ["example/reports"])
     assert [each["scope"] for each in everything["tenants"]] == [None]
@@ -149,7 +150,7 @@ def test_claims_decide_what_a_job_sees(jobs: Jobs) -> None:
 
 
 def test_a_token_that_does_not_hold_is_refused(jobs: Jobs) -> None:
-    """A token for another audience, of another issuer, too old, or signed with another key gets 401 with a sentence."""
+    """A token that is expired, or has another audience, issuer or key, returns 401 with a reason."""
     changed: tuple[Answers, ...] = (
         {"aud": "https://elsewhere.example.com"},
         {"iss": "https://elsewhere.example.com"},

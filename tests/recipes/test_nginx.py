@@ -1,4 +1,4 @@
-"""nginx checks a password and passes the user on; the service decides what that user sees."""
+"""nginx checks a password and passes the user on; the service determines what that user sees."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Guarded:
 
     @contextmanager
     def client(self, user: str | None = None, **headers: str) -> Iterator[httpx.Client]:
-        """Open a client of nginx with the password of a user, or with headers alone."""
+        """Open a client of nginx with the password of a user, or with only headers."""
         auth = None if user is None else (user, PASSWORD)
         base = f"https://127.0.0.1:{self.proxy.port}"
         with httpx.Client(base_url=base, verify=self.proxy.trust, auth=auth, headers=headers, timeout=60) as client:
@@ -48,7 +48,7 @@ def nginx(place: Place, certificate: Path, tmp_path_factory: pytest.TempPathFact
 
 
 def test_nginx_says_who_it_is_and_the_service_what_they_see(nginx: Guarded, place: Place) -> None:
-    """Alice sees the cost centre of her team, and nothing else; she may read, and a refusal says why not more."""
+    """Alice sees only the cost centre of her team; she may read, and other requests return 403."""
     with nginx.client("alice") as alice:
         me = rights(alice)
         assert (me["user"], me["kind"], me["groups"]) == ("alice", "proxy", ["team-payments"])
@@ -62,7 +62,8 @@ def test_nginx_says_who_it_is_and_the_service_what_they_see(nginx: Guarded, plac
 
 
 def test_the_first_role_of_the_file_decides(nginx: Guarded, place: Place) -> None:
-    """Bob is in finance and in a team: finance comes first, so that he sees everything; Carol may do everything."""
+    """Bob is in finance and in a team, and finance is listed first, so that he sees everything; Carol may do
+    everything."""
     with nginx.client("bob") as bob, nginx.client("carol") as carol:
         me = rights(bob)
         assert me["groups"] == ["team-search", "finance"]
@@ -71,12 +72,12 @@ def test_the_first_role_of_the_file_decides(nginx: Guarded, place: Place) -> Non
         assert bob.get(f"{COSTS}.csv?period=5d").status_code == 200
         assert bob.post("/api/v1/tenants/acme/pipeline/run", json={}).status_code == 403
         assert "admin" in rights(carol)["tenants"]["plain"]["rights"]
-        # A caller with the right gets the reason why it is impossible here: no process runs pipelines.
+        # With the right, the response says why it is impossible here: no process runs pipelines.
         assert carol.post("/api/v1/tenants/acme/pipeline/run", json={}).status_code not in {401, 403}
 
 
 def test_somebody_without_a_role_sees_no_tenant(nginx: Guarded) -> None:
-    """A user who is in no group."""
+    """A user without a group sees no tenant."""
     with nginx.client("nobody") as nobody:
         assert rights(nobody)["tenants"] == {}
         assert nobody.get("/api/v1/tenants").json() == []
@@ -84,7 +85,7 @@ def test_somebody_without_a_role_sees_no_tenant(nginx: Guarded) -> None:
 
 
 def test_a_client_cannot_say_who_it_is(nginx: Guarded) -> None:
-    """Headers of the client are replaced by nginx, and ignored by the service if they do not come from nginx."""
+    """nginx replaces headers of the client, and the service ignores them if they do not come from nginx."""
     forged = {"X-Forwarded-User": "carol", "X-Forwarded-Groups": "platform", "X-Chargeback-Proxy-Secret": "guessed"}
     with nginx.client("alice", **forged) as alice:
         me = rights(alice)
@@ -100,7 +101,7 @@ def test_a_client_cannot_say_who_it_is(nginx: Guarded) -> None:
 
 
 def test_nginx_asks_for_a_password(nginx: Guarded) -> None:
-    """Without one, or with another, nothing reaches the service; a name that is not verified leads nowhere."""
+    """Without a password, or with a wrong one, no request except the health probe reaches the service."""
     with nginx.client() as stranger:
         assert stranger.get("/health").status_code == 200
         for path in ("/ui/", "/api/v1/me", "/metrics", "/docs"):
@@ -108,7 +109,7 @@ def test_nginx_asks_for_a_password(nginx: Guarded) -> None:
         wrong = {"Authorization": "Basic " + base64.b64encode(b"carol:guessed").decode()}
         assert stranger.get("/api/v1/me", headers=wrong).status_code == 401
         assert stranger.get("/health", headers=wrong).json().keys() <= {"status", "version"}
-    # Where nginx authenticates no user, the path that it passes on is always the same.
+    # For paths without authentication, nginx always passes on the same path.
     for path in ("/api/v1/me/../../../health", "/api/v1/tenants/acme/x/../../../../../health", "/%68ealth"):
         status, text = nginx.proxy.get(path, None, headers=wrong)
         assert status in {200, 400}
@@ -119,7 +120,7 @@ def test_nginx_asks_for_a_password(nginx: Guarded) -> None:
 
 
 def test_a_token_needs_no_password(nginx: Guarded, place: Place) -> None:
-    """A machine with a token of the service passes nginx and sees what the token is for, until it is revoked."""
+    """A machine with a token of the service passes nginx and sees what the token allows, until it is revoked."""
     team = next(each for each in amounts(place.whole(BY_CENTER)) if each not in {"payments", "UNASSIGNED"})
     words = ("--allow", "read,export", "--scope", f"category:cost_center={team}", "--expires", "1h")
     with token(nginx.config, "report", *words) as secret:
@@ -133,7 +134,8 @@ def test_a_token_needs_no_password(nginx: Guarded, place: Place) -> None:
 
 
 def test_the_page_passes(nginx: Guarded) -> None:
-    """The page and the documentation of the API come through nginx; `/metrics` is for callers who see all rows."""
+    """The page and the API's documentation are available through nginx; `/metrics` only for callers who see all
+    rows."""
     with nginx.client("alice") as alice, nginx.client("carol") as carol:
         assert alice.get("/docs").status_code == 200
         assert alice.get("/metrics").status_code == 403

@@ -1,4 +1,4 @@
-"""Apache sends people to an OpenID provider and passes the user on; the service decides what that user sees."""
+"""Apache redirects people to an OpenID provider and passes the user on; the service determines what that user sees."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def oidc(place: Place, certificate: Path, tmp_path_factory: pytest.TempPathFacto
 
 
 def test_who_has_signed_in_sees_their_part(oidc: Signing, place: Place) -> None:
-    """Address and groups of the provider become name and groups here."""
+    """Address and groups at the provider become the user's name and groups."""
     with oidc.on.signed_in("alice") as alice:
         me = rights(alice)
         assert (me["user"], me["kind"]) == ("alice@example.com", "proxy")
@@ -65,7 +65,7 @@ def test_who_has_signed_in_sees_their_part(oidc: Signing, place: Place) -> None:
 
 
 def test_whoever_has_not_signed_in_is_sent_to_the_provider_or_told(oidc: Signing) -> None:
-    """People are sent to sign in; programs, and the page when a session has ended, get 401. Probes pass."""
+    """People are redirected to sign in; programs, and the page after the session has ended, get 401. Probes pass."""
     with oidc.on.client() as stranger:
         sent = stranger.get("/ui/acme/costs", headers={"Accept": "text/html"})
         assert sent.status_code == 302
@@ -102,7 +102,7 @@ def test_headers_of_a_client_do_not_pass_apache(oidc: Signing) -> None:
 
 
 def test_an_address_that_is_not_verified_is_nobody_s(oidc: Signing) -> None:
-    """Eve has entered another person's address, which the provider has not verified: Apache rejects it."""
+    """Apache rejects an address that the provider has not verified."""
     with oidc.on.client() as eve:
         form = eve.get("/ui/", headers={"Accept": "text/html"}, follow_redirects=True)
         back = eve.post(form.url, data={"sub": "eve"}, follow_redirects=True)
@@ -111,7 +111,7 @@ def test_an_address_that_is_not_verified_is_nobody_s(oidc: Signing) -> None:
 
 
 def test_ids_and_tokens_pass_apache(oidc: Signing) -> None:
-    """An encoded slash stays in its id; a token of the service needs no session."""
+    """An encoded slash in an id is preserved; a token of the service needs no session."""
     with oidc.on.signed_in("frank") as frank:
         raw = frank.base_url.copy_with(raw_path=b"/api/v1/tenants/acme/entities/resource/a%2Fb/tags")
         assert "a/b" in frank.get(raw).json()["detail"]
@@ -124,7 +124,7 @@ def test_ids_and_tokens_pass_apache(oidc: Signing) -> None:
 
 
 def test_people_sign_in_with_their_browser(oidc: Signing, place: Place) -> None:
-    """From the page to the provider and back, in a real browser: each user sees their part, and no other name."""
+    """In a real browser, each user signs in at the provider and sees only their part and their own name."""
     assert CHROMIUM is not None, "`make test` installs Debian's chromium-headless-shell"
     assert (BUILT / "index.html").exists(), "`make page` builds the page"
     places = {

@@ -1,4 +1,4 @@
-"""Calculating days again from what is stored."""
+"""Recalculation of days from stored evidence."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STATEMENT = "flink_statement"
 
 @pytest.fixture
 def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
-    """A tenant with a cluster that two identities use, and a pool whose statements have owners."""
+    """Yield a tenant with a cluster that two identities use, and a pool whose statements have owners."""
     with Laboratory(tmp_path) as opened:
         sources = opened.sources
         pool, run = Resource("lfcp-1", "flink_compute_pool"), Resource("s-1", STATEMENT, "job", "lfcp-1", "sa-c")
@@ -43,7 +43,7 @@ def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
 
 
 def recomputer(laboratory: Laboratory, catalogue: PolicyCatalogue | None = None) -> DayRecomputer:
-    """One for the laboratory's tenant, with its own policies or others."""
+    """Return a recomputer for the laboratory's tenant, with its own or the given policies."""
     tenant = laboratory.tenant
     with laboratory.store.control.read() as connection:
         inventory = read_inventory(connection)
@@ -52,7 +52,7 @@ def recomputer(laboratory: Laboratory, catalogue: PolicyCatalogue | None = None)
 
 
 def recomputed(laboratory: Laboratory, catalogue: PolicyCatalogue | None = None) -> CalculatedDay:
-    """The day, from its stored evidence."""
+    """Return the day, recalculated from its stored evidence."""
     opened = recomputer(laboratory, catalogue)
     try:
         return opened.calculate(opened.stored_evidence(laboratory.state()))
@@ -61,7 +61,7 @@ def recomputed(laboratory: Laboratory, catalogue: PolicyCatalogue | None = None)
 
 
 def test_a_stored_day_comes_out_of_its_stored_evidence(laboratory: Laboratory) -> None:
-    """The rows are the same to the last digit, and no table has another version afterwards."""
+    """The recalculated rows equal the stored ones exactly, and no table has a new version."""
     laboratory.run()
     assert laboratory.charged() == {"sa-a": "90", "sa-b": "10", "sa-c": "7"}
     versions = [laboratory.store.facts.snapshot(name).version for name in SCHEMAS]
@@ -71,7 +71,7 @@ def test_a_stored_day_comes_out_of_its_stored_evidence(laboratory: Laboratory) -
 
 
 def test_a_day_without_metrics_comes_out_as_it_is(laboratory: Laboratory) -> None:
-    """What the day had to do without, it does without again."""
+    """A day calculated without metrics is recalculated to the same rows."""
     laboratory.sources.fault = AWAY
     laboratory.run()
     rows = recomputed(laboratory).rows
@@ -79,7 +79,7 @@ def test_a_day_without_metrics_comes_out_as_it_is(laboratory: Laboratory) -> Non
 
 
 def test_other_policies_may_be_tried(laboratory: Laboratory) -> None:
-    """The same evidence by another policy: other shares of the same bill, and what is stored stays as it is."""
+    """Other policies give other shares of the same bill, and the stored rows stay unchanged."""
     laboratory.run()
     stored = laboratory.stored(CHARGEBACKS_TABLE)
     own = laboratory.tenant.ecosystem.tenant_catalogue(laboratory.tenant.plugin_settings)
@@ -96,7 +96,7 @@ def test_other_policies_may_be_tried(laboratory: Laboratory) -> None:
 
 
 def test_members_are_had_from_the_inventory_where_none_are_given(laboratory: Laboratory) -> None:
-    """The inventory gives the same members for a just calculated day as the stored ones."""
+    """Without given members, the inventory provides the same ones that are stored."""
     laboratory.run()
     opened = recomputer(laboratory)
     try:
@@ -112,7 +112,7 @@ def test_members_are_had_from_the_inventory_where_none_are_given(laboratory: Lab
 @pytest.mark.extensive
 @pytest.mark.parametrize("name", [BILLING_TABLE, USAGE_TABLE, MEMBERS_TABLE])
 def test_lost_evidence_is_not_guessed(laboratory: Laboratory, name: str) -> None:
-    """A day with a lost file is not calculated from the rest."""
+    """A day with a lost evidence file is not calculated."""
     laboratory.run()
     remove(Path(file_of(laboratory.store.facts, name, DAY).path))
     with pytest.raises(DamagedFacts):
@@ -120,7 +120,7 @@ def test_lost_evidence_is_not_guessed(laboratory: Laboratory, name: str) -> None
 
 
 def test_a_bill_with_missing_lines_is_refused(laboratory: Laboratory) -> None:
-    """As many lines as were gathered have to be there."""
+    """A bill must have as many lines as were gathered."""
     laboratory.run()
     facts, state = laboratory.store.facts, laboratory.state()
     assert billed_lines(facts, state).num_rows == 2
@@ -130,7 +130,7 @@ def test_a_bill_with_missing_lines_is_refused(laboratory: Laboratory) -> None:
 
 
 def test_nothing_in_this_room_writes() -> None:
-    """No module calls what changes a table of facts or the control database."""
+    """No module calls a function that changes a fact table or the control database."""
     writers = {
         "write",
         "replace_day",

@@ -1,4 +1,4 @@
-"""Explanations of stored amounts, from the evidence of the revision that they belong to."""
+"""Explanations of stored amounts, from the evidence of their revision."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LATER = NOW + timedelta(hours=1)
 
 @pytest.fixture
 def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
-    """A tenant with a cluster that two identities use, after its first run."""
+    """Yield a tenant with a cluster that two identities use, after its first run."""
     with Laboratory(tmp_path) as opened:
         opened.sources.lines[DAY] = [line("100"), line("30", product="SUPPORT", resource="org")]
         opened.sources.totals = NINE_TO_ONE
@@ -49,7 +49,7 @@ def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
 def explained(
     laboratory: Laboratory, identity_id: str = "sa-a", *, product: str = "KAFKA_NETWORK_WRITE", **more: object
 ) -> Explanation:
-    """The explanation of the line of a type."""
+    """Return the explanation of an identity's amount in the line of a product type."""
     rows = laboratory.stored(BILLING_TABLE).to_pylist()
     (line_id,) = (row["line_id"] for row in rows if row["product_type"] == product)
     key = ExplainKey(DAY, line_id, identity_id, **more)  # type: ignore[arg-type]
@@ -57,14 +57,14 @@ def explained(
 
 
 def recalculated(laboratory: Laboratory) -> None:
-    """Let another revision be made an hour later."""
+    """Make another revision an hour later."""
     laboratory.sources.totals = HALF
     laboratory.clock = FixedClock(LATER)
     laboratory.run(RunRequest(recalculate=True, accept_less=True))
 
 
 def test_a_stored_amount(laboratory: Laboratory) -> None:
-    """The row, its line, the policy that is shipped, and a calculation with the same result."""
+    """The explanation has the row, its line, the shipped policy, and a calculation with the same result."""
     found = explained(laboratory)
     assert found.row is not None
     assert found.line is not None
@@ -76,7 +76,7 @@ def test_a_stored_amount(laboratory: Laboratory) -> None:
 
 
 def test_every_row_of_a_day(laboratory: Laboratory) -> None:
-    """Rows of lines that follow others, and unallocated ones, are calculated again with the same result."""
+    """Every row is recalculated with the same result, including those of dependent lines and unallocated ones."""
     for row in laboratory.stored(CHARGEBACKS_TABLE).to_pylist():
         key = ExplainKey(DAY, row["line_id"], row["identity_id"], row["portion"])
         found = explain(laboratory.store, AllocationRules.of(laboratory.tenant), key)
@@ -84,7 +84,7 @@ def test_every_row_of_a_day(laboratory: Laboratory) -> None:
 
 
 def test_an_identity_that_gets_nothing(laboratory: Laboratory) -> None:
-    """There is no row, the explanation has the reason, and the calculation agrees."""
+    """For an identity without a row, the explanation has the reason, and the calculation agrees."""
     found = explained(laboratory, "sa-c")
     assert found.portion is not None
     assert (found.row, found.is_same) == (None, True)
@@ -92,7 +92,7 @@ def test_an_identity_that_gets_nothing(laboratory: Laboratory) -> None:
 
 
 def test_an_identity_that_does_not_exist(laboratory: Laboratory) -> None:
-    """A mistyped id is no identity that was idle; the name of one leads to its id."""
+    """An unknown id is reported; if it is the name of an identity, the message has its id."""
     found = explained(laboratory, "sa-cc")
     assert (found.row, found.is_same, found.unknown) == (None, True, "no identity has the id sa-cc")
     assert found.portion is not None
@@ -105,7 +105,7 @@ def test_an_identity_that_does_not_exist(laboratory: Laboratory) -> None:
 
 
 def test_a_row_that_differs(laboratory: Laboratory) -> None:
-    """A stored amount that the evidence does not give is reported as different."""
+    """A stored amount that does not follow from the evidence is reported as different."""
     rows = laboratory.stored(CHARGEBACKS_TABLE)
     position = rows.schema.get_field_index("amount")
     shifted = rows.set_column(
@@ -116,7 +116,7 @@ def test_a_row_that_differs(laboratory: Laboratory) -> None:
 
 
 def test_the_evidence_is_that_of_the_revision(laboratory: Laboratory) -> None:
-    """As of an earlier instant, the measurements of then explain the amount of then; all revisions are listed."""
+    """An earlier amount is explained by the measurements of that time; all revisions are listed."""
     recalculated(laboratory)
     now, before = explained(laboratory), explained(laboratory, as_of=NOW + timedelta(minutes=1))
     for found, amount, revision in ((now, 50, 2), (before, 90, 1)):
@@ -129,7 +129,7 @@ def test_the_evidence_is_that_of_the_revision(laboratory: Laboratory) -> None:
 
 @pytest.mark.extensive
 def test_a_bill_that_changed_since_the_calculation(laboratory: Laboratory) -> None:
-    """The rows are explained by the bill that they were calculated from."""
+    """Rows are explained by the bill from which they were calculated."""
     laboratory.sources.lines[DAY] = [line("200"), line("30", product="SUPPORT", resource="org")]
     laboratory.sources.fault = SourceUnavailable("HTTP 503", source="metrics")
     laboratory.clock = FixedClock(LATER)
@@ -141,7 +141,7 @@ def test_a_bill_that_changed_since_the_calculation(laboratory: Laboratory) -> No
 
 
 def test_policies_that_were_changed(laboratory: Laboratory) -> None:
-    """A row keeps the policy by which it was calculated, when the configured one is another."""
+    """A row is explained by the policy that calculated it, even if another is configured now."""
     rules = AllocationRules.of(laboratory.tenant)
     evenly = {"KAFKA_NETWORK_WRITE": {"portions": [{"share": 1, "try": ["even(active)"]}]}}
     changed = AllocationRules(rules.catalogue.override(parse_policies(evenly, "x")), rules.shipped, rules.resolve)
@@ -154,7 +154,7 @@ def test_policies_that_were_changed(laboratory: Laboratory) -> None:
 
 
 def test_policies_that_are_not_recorded(laboratory: Laboratory) -> None:
-    """A line is not calculated by another policy than its own, nor one that follows it."""
+    """Without the recorded policies, neither a line nor one that depends on it is calculated."""
     rules = AllocationRules.of(laboratory.tenant)
     evenly = {"KAFKA_NETWORK_WRITE": {"portions": [{"share": 1, "try": ["even(active)"]}]}}
     changed = AllocationRules(rules.catalogue.override(parse_policies(evenly, "x")), rules.shipped, rules.resolve)
@@ -169,7 +169,7 @@ def test_policies_that_are_not_recorded(laboratory: Laboratory) -> None:
 
 
 def test_a_plugin_that_fails(laboratory: Laboratory) -> None:
-    """If the owners of usage cannot be found, nothing is explained, and the explanation has the reason."""
+    """If the plugin cannot find the owners of usage, nothing is calculated, and the explanation has the reason."""
 
     def fail(*_: object) -> pa.Table:
         raise PluginError("the plugin has failed")
@@ -181,7 +181,7 @@ def test_a_plugin_that_fails(laboratory: Laboratory) -> None:
 
 @pytest.mark.parametrize("name", [BILLING_TABLE, USAGE_TABLE, MEMBERS_TABLE])
 def test_lost_evidence(laboratory: Laboratory, name: str) -> None:
-    """Without a file of the evidence nothing is calculated; the explanation has the row and the reason."""
+    """Without a file of the evidence, nothing is calculated; the explanation has the row and the reason."""
     key = explained(laboratory).key
     remove(Path(file_of(laboratory.store.facts, name, DAY).path))
     found = explain(laboratory.store, AllocationRules.of(laboratory.tenant), key)
@@ -194,7 +194,7 @@ def test_lost_evidence(laboratory: Laboratory, name: str) -> None:
 
 
 def give_up(facts: FactTables, name: str) -> None:
-    """Give up what a table had earlier."""
+    """Mark a table's superseded files as deleted."""
     of_table = (files.c.table_name == name) & files.c.until.is_not(None)
     with facts.control.write() as connection:
         connection.execute(update(files).where(of_table).values(gone_at=NOW))
@@ -202,8 +202,7 @@ def give_up(facts: FactTables, name: str) -> None:
 
 @pytest.mark.extensive
 def test_evidence_past_its_retention(laboratory: Laboratory) -> None:
-    """The explanation says that superseded evidence is no longer kept; without the former rows, it has what is known of
-    them."""
+    """The explanation reports evidence that is past retention; the amounts of removed rows are None."""
     recalculated(laboratory)
     facts, then = laboratory.store.facts, NOW + timedelta(minutes=1)
     give_up(facts, USAGE_TABLE)
@@ -218,7 +217,7 @@ def test_evidence_past_its_retention(laboratory: Laboratory) -> None:
 
 
 def test_what_is_not_there(laboratory: Laboratory) -> None:
-    """Days, lines and portions that do not exist are named."""
+    """Unknown days, lines and portions are reported."""
     key, rules = explained(laboratory).key, AllocationRules.of(laboratory.tenant)
     for wrong, why in (
         (ExplainKey(DAY, "none", "sa-a"), "has no line 'none'"),
@@ -231,7 +230,7 @@ def test_what_is_not_there(laboratory: Laboratory) -> None:
 
 @pytest.mark.extensive
 def test_rows_of_several_portions(laboratory: Laboratory) -> None:
-    """One of them must be named."""
+    """If a line has several portions, one must be given."""
     laboratory.sources.lines[DAY] = [line("100", product="KAFKA_NUM_CKUS")]
     laboratory.run(RECALCULATE)
     with pytest.raises(PortionNeeded, match="portions 1, 2"):

@@ -1,4 +1,4 @@
-"""Explanations of stored topic rows, from the measurements of the revision that they belong to."""
+"""Explanations of stored topic rows, from the measurements of their revision."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ __all__ = ["attributed", "organisation", "prepared"]
 
 
 def explained(deployment: Attributed, row: dict[str, Any], **more: Any) -> TopicExplanation:
-    """The explanation of a row of the day."""
+    """Return the explanation of a row of the day."""
     plan = more.pop("plan", deployment.plan)
     key = replace(TopicKey(DAY, row["line_id"], row["topic_name"]), **more)
     return explain_topic_row(deployment.store, plan, key)
 
 
 def a_row(deployment: Attributed, method: str = "bytes_ratio") -> dict[str, Any]:
-    """A row of the day that was made by a method."""
+    """Return a row of the day with the given method."""
     return next(row for row in deployment.topics().to_pylist() if row["attribution_method"] == method)
 
 
 def test_every_kind_of_row(attributed: Attributed) -> None:
-    """Each way of attributing is calculated again with the same result, and names itself."""
+    """Every attribution method is reported and recalculated with the same result."""
     for method in attributed.methods():
         row = a_row(attributed, method)
         found = explained(attributed, row)
@@ -42,7 +42,7 @@ def test_every_kind_of_row(attributed: Attributed) -> None:
 
 
 def test_a_topic_without_a_row(attributed: Attributed) -> None:
-    """The explanation has the reason, and the calculation agrees."""
+    """For a topic without a row, the explanation has the reason, and the calculation agrees."""
     found = explained(attributed, a_row(attributed), topic_name="no-such-topic")
     assert found.portion is not None
     assert (found.row, found.is_same) == (None, True)
@@ -50,7 +50,7 @@ def test_a_topic_without_a_row(attributed: Attributed) -> None:
 
 
 def test_settings_that_were_changed(attributed: Attributed) -> None:
-    """They explain a row only as far as they give the same; else what was in force is not recorded."""
+    """Changed settings explain a row only if they give the same result; otherwise nothing is calculated."""
     row, even = a_row(attributed), a_row(attributed, EVEN_SPLIT)
     others = replace(attributed.plan, exclude_patterns=(row["topic_name"],))
     found = explained(attributed, row, plan=others)
@@ -62,7 +62,7 @@ def test_settings_that_were_changed(attributed: Attributed) -> None:
 
 @pytest.mark.parametrize("name", [BILLING_TABLE, TOPIC_USAGE_TABLE])
 def test_lost_evidence(attributed: Attributed, name: str) -> None:
-    """Without a file of the evidence nothing is calculated; the explanation has the row and the reason."""
+    """Without a file of the evidence, nothing is calculated; the explanation has the row and the reason."""
     row = a_row(attributed)
     remove(Path(file_of(attributed.store.facts, name, DAY).path))
     found = explained(attributed, row)
@@ -71,7 +71,7 @@ def test_lost_evidence(attributed: Attributed, name: str) -> None:
 
 
 def test_a_day_whose_metrics_failed(attributed: Attributed) -> None:
-    """The whole line has no topic, and the explanation needs no measurements to say so."""
+    """A line without metrics has one row without a topic, which is explained without measurements."""
     rows = attributed.topics()
     line_id = a_row(attributed)["line_id"]
     kept = [row for row in rows.to_pylist() if row["line_id"] != line_id]
@@ -90,7 +90,7 @@ def test_a_day_whose_metrics_failed(attributed: Attributed) -> None:
 
 
 def test_an_earlier_instant(attributed: Attributed) -> None:
-    """Before the first revision there is nothing to explain."""
+    """There is nothing to explain before the first revision."""
     row = a_row(attributed)
     first = explained(attributed, row).revisions[0].revision.calculated_at
     assert explained(attributed, row, as_of=first).is_same
@@ -99,7 +99,7 @@ def test_an_earlier_instant(attributed: Attributed) -> None:
 
 
 def test_what_is_not_attributed(attributed: Attributed) -> None:
-    """A line that is no line of a cluster, and one that does not exist, are named."""
+    """A line that does not exist, and one that is not attributed to topics, are reported."""
     row = a_row(attributed)
     with pytest.raises(LineNotFound, match="has no line 'none'"):
         explained(attributed, row, line_id="none")

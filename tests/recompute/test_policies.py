@@ -1,4 +1,4 @@
-"""Policies with dates are not changed silently once they have calculated days."""
+"""Dated policies do not change silently once they have calculated days."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAME = "KAFKA_NETWORK_WRITE"
 
 @pytest.fixture
 def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
-    """A tenant of three days, whose cluster one of two active identities uses alone."""
+    """Yield a tenant of three days, whose cluster two active identities use, 3 to 1."""
     with Laboratory(tmp_path, days=3) as opened:
         sources = opened.sources
         sources.lines = {day: [line("100", day=day)] for day in (FIRST, SECOND, DAY)}
@@ -31,7 +31,7 @@ def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
 
 
 def version(*methods: str, begins: object = SECOND, reason: str = "Try") -> dict[str, object]:
-    """A version of the policy of the lines."""
+    """Return a version of the policy of the lines."""
     policies = {NAME: {"portions": [{"share": "1", "try": list(methods)}]}}
     return {"effective_from": f"{begins}", "reason": reason, "policies": policies}
 
@@ -40,7 +40,7 @@ EVEN, USED = version("even(active)"), version("usage(bytes_in)")
 
 
 def refusal(laboratory: Laboratory) -> str:
-    """Return the objection of the check; empty if there is none."""
+    """Return the error message of the policy check; empty if there is none."""
     with laboratory.store.control.read() as connection:
         try:
             check_policies(connection, laboratory.tenant)
@@ -50,7 +50,7 @@ def refusal(laboratory: Laboratory) -> str:
 
 
 def test_days_are_calculated_by_the_version_of_their_day(laboratory: Laboratory) -> None:
-    """A day before the first version has the undated policies, and each day names its version."""
+    """A day before the first version uses the undated policies, and every other day has its version."""
     laboratory.set_policies([EVEN])
     laboratory.run()
     assert laboratory.charged(FIRST) != {"sa-a": "50", "sa-b": "50"} == laboratory.charged(SECOND)
@@ -63,7 +63,7 @@ def test_days_are_calculated_by_the_version_of_their_day(laboratory: Laboratory)
 
 @pytest.mark.parametrize("now", [[USED], [], [{**EVEN, "effective_from": f"{DAY}"}], {}])
 def test_a_version_that_has_calculated_days_is_not_changed(laboratory: Laboratory, now: object) -> None:
-    """Neither edited, removed nor moved: how many days, which, and both ways out are said."""
+    """A version cannot be edited, removed or moved; the message has the days and two ways to proceed."""
     laboratory.set_policies([EVEN])
     laboratory.run()
     laboratory.set_policies(now)
@@ -75,7 +75,7 @@ def test_a_version_that_has_calculated_days_is_not_changed(laboratory: Laborator
 
 
 def test_a_version_cannot_begin_in_the_past(laboratory: Laboratory) -> None:
-    """Unless its days are calculated again."""
+    """A version that begins in the past is rejected until its days are recalculated."""
     laboratory.run()
     laboratory.set_policies([version("even(active)", reason="Fairness")])
     assert "2 days were calculated by other policies" in refusal(laboratory)
@@ -87,7 +87,7 @@ def test_a_version_cannot_begin_in_the_past(laboratory: Laboratory) -> None:
 
 
 def test_what_says_the_same_is_no_change(laboratory: Laboratory) -> None:
-    """Another reason, spelling or split of the same period into two."""
+    """Another reason, another spelling, or two versions for the same period are not a change."""
     laboratory.set_policies([EVEN])
     laboratory.run()
     laboratory.set_policies(
@@ -104,7 +104,7 @@ def shipped(*methods: str) -> dict[str, object]:
 def test_what_is_shipped_is_in_force_from_the_first_day_that_is_calculated_after_it(
     laboratory: Laboratory, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Days before keep theirs, also when they are calculated again, however many upgrades follow."""
+    """Earlier days keep their policies, even if they are recalculated and more upgrades follow."""
     laboratory.run(RunRequest(FIRST, FIRST))
     before = laboratory.rows()[FIRST]
     assert laboratory.charged(FIRST) == {"sa-a": "75", "sa-b": "25"}
@@ -120,7 +120,7 @@ def test_what_is_shipped_is_in_force_from_the_first_day_that_is_calculated_after
 
 
 def test_an_upgrade_that_has_calculated_nothing_leaves_no_version(laboratory: Laboratory) -> None:
-    """Back again, or on to the next one; the tenant's own policies go before in all of them."""
+    """Reverting an unused upgrade, or upgrading again, leaves no version; the tenant's own policies take precedence."""
     laboratory.run(RunRequest(FIRST, FIRST))
     sources, present = laboratory.sources, laboratory.tenant
     kept, sources.lines = sources.lines, {}
@@ -136,7 +136,7 @@ def test_an_upgrade_that_has_calculated_nothing_leaves_no_version(laboratory: La
 
 
 def test_a_simulation_knows_what_was_shipped_before(laboratory: Laboratory, tmp_path: Path) -> None:
-    """Days are tried by what was in force on them."""
+    """A simulation uses the policies that were in force on each day."""
     laboratory.run(RunRequest(FIRST, SECOND))
     laboratory.ship(shipped("even(active)"))
     laboratory.run()
@@ -153,7 +153,7 @@ def test_a_simulation_knows_what_was_shipped_before(laboratory: Laboratory, tmp_
 
 
 def test_a_day_that_keeps_its_rows_is_of_the_version_that_was_asked_for(laboratory: Laboratory) -> None:
-    """Rows that are the same by both are written again, with the version that is in force."""
+    """Rows that are the same by both versions are written again, with the version in force."""
     laboratory.sources.totals = {"bytes_in": {("lkc-1", "sa-a"): 3}}
     laboratory.set_policies([EVEN])
     laboratory.run()

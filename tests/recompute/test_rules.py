@@ -1,4 +1,4 @@
-"""The rules by which days are calculated now, and were calculated."""
+"""The rules that calculate days now, and those that calculated stored days."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tests.allocation.bills import CATALOGUE, POLICIES
 
 
 def applied(shipped: PolicyCatalogue, policy_hash: str, detail: str = "x") -> AppliedPolicies:
-    """The policies of a day with one row of type CKU."""
+    """Return the policies of a day with one row of type CKU."""
     rows = pa.table({"product_type": ["CKU"], "policy_hash": [policy_hash], "allocation_detail": [detail]})
     return AppliedPolicies(AllocationRules(CATALOGUE, shipped), (), rows)
 
 
 def test_where_a_policy_comes_from() -> None:
-    """It is shipped, configured, or was in force; one that is not recorded is not guessed."""
+    """A policy is reported as shipped or configured; one that is not recorded is None."""
     now = POLICIES["CKU"].hash
     for shipped, expected in ((CATALOGUE, SHIPPED), (PolicyCatalogue({}, {}), CONFIGURED)):
         found = applied(shipped, now).find("CKU")
@@ -27,7 +27,7 @@ def test_where_a_policy_comes_from() -> None:
 
 
 def test_a_type_that_had_no_policy() -> None:
-    """The rows decide, whatever the catalogue has now."""
+    """Stored rows show that a type had no policy, even if the catalogue has one now."""
     assert applied(CATALOGUE, "x", UNKNOWN_PRODUCT_TYPE).is_unknown("CKU")
     assert not applied(CATALOGUE, "x").is_unknown("CKU")
     assert applied(CATALOGUE, "x").is_unknown("NEWS")

@@ -1,4 +1,4 @@
-"""A simulated day has the rows that a run by the same policies writes, to the byte; nothing else changes."""
+"""A simulated day has exactly the rows that a run with the same policies writes; nothing else changes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ METHODS = ("usage(bytes_in)", "usage(bytes_in + bytes_out)", "even(active)", "ev
 
 
 def random_policies(chance: random.Random) -> dict[str, Any]:
-    """Policies of some product types."""
+    """Return random policies for some product types."""
 
     def _portion(share: str) -> dict[str, Any]:
         return {"share": share, "try": chance.sample(METHODS, chance.randint(1, 3))}
@@ -38,7 +38,7 @@ def random_policies(chance: random.Random) -> dict[str, Any]:
 
 
 def random_bill(laboratory: Laboratory, chance: random.Random) -> None:
-    """Bills of some days, with refunds, and measurements that may be missing."""
+    """Set random bills, with refunds, and measurements that may be missing."""
     sources = laboratory.sources
     for day in DAYS:
         sources.lines[day] = [
@@ -52,7 +52,7 @@ def random_bill(laboratory: Laboratory, chance: random.Random) -> None:
 
 
 def trial(laboratory: Laboratory, policies: Any) -> Trial:
-    """These policies on all days."""
+    """Return a trial of these policies on all days."""
     own = parse_policies(policies, "p")
     tenant = laboratory.tenant
     settings = tenant.plugin_settings.model_copy(update={"allocation_policies": policies})
@@ -66,7 +66,7 @@ def simulated(laboratory: Laboratory, policies: Any, folder: Path) -> Simulated:
 
 
 def everything(laboratory: Laboratory) -> Mapping[str, bytes]:
-    """All files of the storage, without that in which readers of SQLite take their turns."""
+    """Return all files of the storage, except the shared-memory files of SQLite."""
     root = Path(laboratory.store.facts.root).parent
     files = (path for path in root.rglob("*") if path.is_file() and not path.name.endswith("-shm"))
     return {f"{path.relative_to(root)}": path.read_bytes() for path in files}
@@ -74,7 +74,7 @@ def everything(laboratory: Laboratory) -> Mapping[str, bytes]:
 
 @pytest.mark.parametrize("seed", [*range(6), *(pytest.param(seed, marks=pytest.mark.drill) for seed in range(6, 60))])
 def test_a_simulated_day_has_the_bytes_of_a_real_one(tmp_path: Path, seed: int) -> None:
-    """Random policies, also with dates, on random bills with gaps in the evidence."""
+    """Simulated files equal real ones, for random policies and bills with gaps in the evidence."""
     chance = random.Random(seed)
     with Laboratory(tmp_path / "one", days=4) as now, Laboratory(tmp_path / "other", days=4) as other:
         random_bill(now, chance)
@@ -99,7 +99,7 @@ def test_a_simulated_day_has_the_bytes_of_a_real_one(tmp_path: Path, seed: int) 
 
 
 def test_a_day_without_evidence_is_left_out(tmp_path: Path) -> None:
-    """A lost bill, and a day that is not calculated from its present one, are named with the reason."""
+    """A day with a lost bill, or not calculated from its present bill, is left out with the reason."""
     with Laboratory(tmp_path / "laboratory", days=4) as laboratory:
         laboratory.sources.lines = {day: [line("10", day=day)] for day in DAYS}
         laboratory.run()
@@ -117,7 +117,7 @@ def test_a_day_without_evidence_is_left_out(tmp_path: Path) -> None:
 
 
 def test_a_measure_that_was_never_gathered_is_named(tmp_path: Path) -> None:
-    """It is not taken for zero."""
+    """A measure that was never gathered is reported, not taken as zero."""
     policies = {"KAFKA_NETWORK_WRITE": {"portions": [{"share": "1", "try": ["usage(requests)", "usage(bytes_in)"]}]}}
     with Laboratory(tmp_path / "laboratory") as laboratory:
         laboratory.sources.lines[DAY] = [line("10")]

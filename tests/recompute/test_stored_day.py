@@ -1,4 +1,4 @@
-"""A day as one of its revisions has it."""
+"""A stored day as of one of its revisions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.sources import DAY, Laboratory, line
 
 @pytest.fixture
 def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
-    """A tenant whose only day was billed 100, and an hour later 120."""
+    """Yield a tenant whose only day was billed 100, and an hour later 120."""
     with Laboratory(tmp_path) as opened:
         opened.sources.totals = {"bytes_in": {("lkc-1", "sa-a"): 3, ("lkc-1", "sa-b"): 1}}
         for cost, hours in (("100", 0), ("120", 1)):
@@ -29,7 +29,7 @@ def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
 
 
 def test_rows_evidence_and_amounts(laboratory: Laboratory) -> None:
-    """The rows of the revision in force, the bill that they were calculated from, and the amount in each revision."""
+    """A day has the rows and the bill of the revision in force, and the amounts of all revisions."""
     for as_of, revision, cost in ((None, 2, 120), (NOW + timedelta(minutes=1), 1, 100)):
         day = StoredDay(laboratory.store, REVISED_CHARGEBACKS, DAY, as_of)
         (billing, usage, members), missing = day.evidence()
@@ -48,7 +48,7 @@ def test_rows_evidence_and_amounts(laboratory: Laboratory) -> None:
 
 
 def test_days_that_are_not_there(laboratory: Laboratory) -> None:
-    """A day that was never calculated, or not yet at the instant, is named."""
+    """A day that was never calculated, or not yet at the instant, is reported."""
     with pytest.raises(LineNotFound, match="was not calculated then"):
         StoredDay(laboratory.store, REVISED_CHARGEBACKS, DAY, NOW - timedelta(days=1))
     with pytest.raises(LineNotFound, match="is not calculated"):
@@ -56,7 +56,7 @@ def test_days_that_are_not_there(laboratory: Laboratory) -> None:
 
 
 def test_rows_with_some_values(laboratory: Laboratory) -> None:
-    """All of them, or the first one, or none."""
+    """All rows with the given values are returned, or the first one, or None."""
     rows = StoredDay(laboratory.store, REVISED_CHARGEBACKS, DAY, None).rows
     assert where(rows, identity_id="sa-a", resource_id="lkc-1").num_rows == 1
     assert first(rows, identity_id="nobody") is None

@@ -1,4 +1,4 @@
-"""Verification of topics; that of chargebacks is tested with the runs that make them."""
+"""Verification of topic rows; that of chargebacks is tested with the runs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def checks(deployment: Attributed) -> dict[date, TopicCheck]:
 
 
 def test_what_is_attributed_is_right(attributed: Attributed) -> None:
-    """Attributed and left-out cost make up the clusters' bill; only types that are not attributed are left out."""
+    """Attributed and left-out costs sum to the clusters' bill; only types that are not attributed are left out."""
     found = checks(attributed)
     assert sorted(found) == WINDOW
     for day, check in found.items():
@@ -49,7 +49,7 @@ def test_what_is_attributed_is_right(attributed: Attributed) -> None:
 
 
 def test_a_line_that_differs(attributed: Attributed) -> None:
-    """One unit less in one row is found."""
+    """A difference of one unit in one row is found."""
     rows = attributed.topics()
     amounts = rows["amount"].to_pylist()
     amounts[0] -= Decimal(1).scaleb(-12)
@@ -62,7 +62,7 @@ def test_a_line_that_differs(attributed: Attributed) -> None:
 
 
 def test_sums_beyond_every_amount_are_exact(tmp_path: Path) -> None:
-    """A bill whose sum has more digits than an amount may have is compared to the last of them."""
+    """A bill whose sum has more digits than an amount may have is compared exactly."""
     large = Decimal(9).scaleb(25)
     with tenant_store(tmp_path) as store:
         with store.control.write() as connection:
@@ -79,7 +79,7 @@ def test_sums_beyond_every_amount_are_exact(tmp_path: Path) -> None:
 
 
 def test_rows_that_are_gone(attributed: Attributed) -> None:
-    """A line whose rows are all missing is not taken for one that was left out."""
+    """A line whose rows are all missing is wrong, not left out."""
     rows = attributed.topics()
     replace_day(attributed.store.facts, TOPICS_TABLE, DAY, rows.slice(0, 0))
     check = checks(attributed)[DAY]
@@ -96,7 +96,7 @@ def test_rows_of_a_line_that_is_not_billed(attributed: Attributed) -> None:
 
 
 def test_skipped_and_disabled_lines_are_listed_as_left_out(deployment: Attributed) -> None:
-    """They are no failure."""
+    """Skipped and disabled lines are left out, not wrong."""
     deployment.reload(
         missing_metrics_behavior="skip",
         cost_mapping_overrides={"KAFKA_BASE": "disabled"},
@@ -111,7 +111,7 @@ def test_skipped_and_disabled_lines_are_listed_as_left_out(deployment: Attribute
 
 @pytest.mark.extensive
 def test_pending_earlier_and_expired_days_are_no_failures(deployment: Attributed) -> None:
-    """Each is listed as what it is."""
+    """Pending, earlier and expired days are listed with their state and are not wrong."""
     deployment.reload(enabled=False)
     deployment.run()
     deployment.reload(enabled=True)

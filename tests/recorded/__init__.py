@@ -1,4 +1,4 @@
-"""A recording of what the service answers, to prove that a refactoring changes no byte of it.
+"""A recording of the service's responses, to prove that a refactoring changes no byte of them.
 
 ::
 
@@ -9,21 +9,21 @@
     python -m tests.recorded --compare BEFORE.json AFTER.json
 
 ``--prepare`` generates three organisations (``organisations``), whose bills are calculated in several runs, and adds
-what people add (``content``): tags, cost categories, views, snoozes, replies, tokens. It also makes the requests
-(``questions``, ``reads``, ``callers``, ``changes``) and stores them with the storages, so that they stay the same
-whatever later code answers. ``--questions STORAGE`` makes only the requests again.
+what users add (``content``): tags, cost categories, views, snoozes, replies, tokens. It also creates the requests
+(``questions``, ``reads``, ``callers``, ``changes``) and stores them with the storages, so that they do not depend on
+the responses of later code. ``--questions STORAGE`` creates only the requests again.
 
-A recording copies the storages to a temporary folder and serves the copy within the process, with a clock that stands
-still, once for everyone and once for callers with roles. It sends all requests; those that change something go to
-tenants of their own, last. Then it calls commands (``commands``) and reads the files that they write. The entry of an
-answer has its status, its headers, the digest of its body and the first characters of it. ``--bodies FOLDER`` keeps
-whole bodies, and ``--only TEXT`` sends only requests whose names contain the text; with both, a difference is found
+A recording copies the storages to a temporary folder and serves the copy within the process, with a stopped clock,
+once for everyone and once for callers with roles. It sends all requests; those that change something come last and go
+to separate tenants. Then it calls commands (``commands``) and reads the files that they write. The entry of a response
+has its status, its headers, the digest of its body and its first characters. ``--bodies FOLDER`` stores complete
+bodies, and ``--only TEXT`` sends only requests whose names contain the text; together they help to find a difference
 quickly.
 
-Not compared are the name of the temporary folder; the values of ETags, which depend on how data is cached; the revision
-of sums, which is made of when files were written; the number of an unexpected error; the values of the service's own
-metrics; and of a PDF file everything but its texts and its number of pages.
+Not compared are the name of the temporary folder; the values of ETags, which depend on caching; the revision of sums,
+which depends on when files were written; the id of an unexpected error; the values of the service's own metrics; and
+everything in a PDF file except its text and its number of pages.
 
-``--compare`` prints what differs and exits with 1 if anything does. Storages and recordings stay outside of the
+``--compare`` prints the differences and exits with 1 if there are any. Storages and recordings are kept outside of the
 repository.
 """

@@ -42,7 +42,7 @@ def main() -> int:
 
 
 class _Keeper:
-    """Writes whole answers to files that are named by a digest of the request; ``index.txt`` lists them."""
+    """Writes complete responses to files named by a digest of the request; ``index.txt`` lists them."""
 
     def __init__(self, folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Requests of callers with access to all, a part or nothing, and of assistants."""
+"""Requests of callers with access to all data, a part of it or none, and of assistants."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.recorded.questions import AS_OF, CHEAP, NOBODY, REQUIRED, TENANT, Jso
 
 
 def of_callers(document: Json, known: Known, callers: Iterable[str], *, thin: bool) -> Iterator[Question]:
-    """Yield the requests of callers of the guarded service: the same for each."""
+    """Yield the requests of callers of the guarded service; they are the same for each caller."""
     tenant = known.tenant
     base = TENANT.format(tenant_name=tenant)
     week = "period=7d"
@@ -21,7 +21,7 @@ def of_callers(document: Json, known: Known, callers: Iterable[str], *, thin: bo
             names = {each["name"] for each in operations["get"].get("parameters", ())}
             small = "page_size=30" if inner in CHEAP else ""
             queries = [REQUIRED.get(inner, ""), week if "period" in names else "", small]
-            if "/explain" not in inner and inner != "/audit":  # refusals are added to the log later
+            if "/explain" not in inner and inner != "/audit":  # rejected requests are added to the log later
                 paths.append(joined(template, tenant, *queries))
     sums = (
         "/chargebacks/aggregate?group_by=category:business_unit&period=7d&time_bucket=all",
@@ -79,7 +79,7 @@ def of_callers(document: Json, known: Known, callers: Iterable[str], *, thin: bo
 
 
 def of_assistants(known: Known, callers: Iterable[str]) -> Iterator[Question]:
-    """Yield calls of the tools of assistants."""
+    """Yield calls of the assistants' tools."""
     tenant, row = known.tenant, known.rows[-1]
     identity = row["identity_id"]
     month = {"tenant": tenant, "period": MONTH}

@@ -1,4 +1,4 @@
-"""Requests with a body: exports, dry runs, changes of a tenant, and requests that are refused."""
+"""Requests with a body: exports, dry runs, changes of a tenant, and rejected requests."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def bodies(known: Known, *, thin: bool) -> Iterator[Question]:
 
 
 def invalid(tenant: str) -> Iterator[Question]:
-    """Yield requests that are refused."""
+    """Yield requests that are rejected."""
     base = TENANT.format(tenant_name=tenant)
     queries = (
         "nothing=1",
@@ -147,7 +147,7 @@ def _send(path: str, body: Any = None, method: str = "POST", caller: str = "", *
 
 
 def writes() -> Iterator[Question]:
-    """Yield changes of the tenant ``scratch``, in this order, each followed by what it changed."""
+    """Yield changes of the tenant ``scratch``, in this order, each followed by requests for what it changed."""
     base = TENANT.format(tenant_name="scratch")
     yield from _of_tags(base)
     yield from _of_views(base)
@@ -184,7 +184,7 @@ def _of_tags(base: str) -> Iterator[Question]:
     yield _send(f"{tags}/team", method="DELETE")
     yield _send(f"{tags}/team", method="DELETE")
     yield _send(f"{tags}/dated?valid_from=none", method="DELETE")
-    for caller in ("reader", "team", "unit", "stranger"):  # not in the tenant of the requested audit log
+    for caller in ("reader", "team", "unit", "stranger"):  # not in the tenant whose audit log is recorded
         yield _send(f"{tags.replace('scratch', 'plain')}/team", {"tag_value": "x"}, "PUT", caller)
     yield _send(tags, {"tag_key": "mine", "tag_value": "x", "created_by": "someone else"}, caller="admin")
 
@@ -227,7 +227,7 @@ def _of_categories(base: str) -> Iterator[Question]:
 
 
 def of_findings_and_replies(known: Known) -> Iterator[Question]:
-    """Yield the remaining changes of a tenant, which need ids of its content."""
+    """Yield the remaining changes of a tenant, for which ids of its content are needed."""
     base = TENANT.format(tenant_name=known.tenant)
     for each in known.findings[:2]:
         path = f"{base}/findings/{each['id']}/snooze"

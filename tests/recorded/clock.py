@@ -1,4 +1,4 @@
-"""A clock that stands still for the whole program."""
+"""A clock that is stopped for the whole program."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from chargeback.model import days
 
-#: The present time of the recorded service. The days before it contain the ends of two months and of a quarter, and the
-#: day on which Europe changes its clocks.
+#: The current time of the recorded service. The days before it include the ends of two months and of a quarter, and
+#: the day on which daylight saving time begins in Europe.
 NOW: Final = datetime(2026, 4, 10, 12, tzinfo=UTC)
 
 
@@ -21,16 +21,16 @@ class Present:
 
 
 def _present() -> datetime:
-    from tests.recorded.clock import Present  # this code runs with the names of another module
+    from tests.recorded.clock import Present  # this code runs with the globals of another module
 
     return Present.instant
 
 
 @contextmanager
 def stopped_at(instant: datetime) -> Iterator[None]:
-    """Let the program's own clock return ``instant``.
+    """Stop the program's own clock at ``instant``.
 
-    Many modules hold the function itself, some as the default of a parameter, so that its code is replaced.
+    Many modules refer to the clock's function itself, some as the default of a parameter, so its code is replaced.
     """
     clock: Any = days.utc_now
     former, before = clock.__code__, Present.instant

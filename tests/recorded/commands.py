@@ -1,4 +1,4 @@
-"""The commands of a recording, called within this process: those that only read, and the files that they write."""
+"""The commands of a recording, called within this process: those that only read, and those that write files."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Final
 from tests.recorded.content import CHANGE, MONTH
 from tests.recorded.questions import AS_OF, Known
 
-#: The folder of the files that commands read, and the one in which they write.
+#: The folder of the files that commands read, and the folder in which they write.
 READ: Final = "files"
 WRITTEN: Final = "written"
 _KEYS: Final = "keys.csv"
 
 
 def write_files(folder: Path, known: Known) -> None:
-    """Write the files that commands read, and the names of rows that they explain."""
+    """Write the files that commands read, and the keys of rows that they explain."""
     files = folder / READ
     shutil.rmtree(files, ignore_errors=True)
     files.mkdir()
@@ -43,7 +43,7 @@ def write_files(folder: Path, known: Known) -> None:
 
 
 def _keys(known: Known) -> Iterator[Sequence[str]]:
-    """Yield the words that name a row, of one row for each detail of the allocation."""
+    """Yield the arguments that identify a row, for one row of each allocation detail."""
     rows = {row["allocation_detail"]: row for row in known.rows}
     for row in rows.values():
         metadata = row["metadata"]
@@ -55,7 +55,7 @@ def _keys(known: Known) -> Iterator[Sequence[str]]:
 
 
 def commands(folder: Path) -> Iterator[list[str]]:
-    """Yield the words of each command; paths are relative to ``folder``."""
+    """Yield the arguments of each command; paths are relative to ``folder``."""
     yield from (["version"], ["--help"], ["nothing"])
     for name in ("explain", "export", "reconcile", "statements", "journal", "verify", "categories", "check"):
         yield [name, "--help"]

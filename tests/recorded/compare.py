@@ -9,7 +9,7 @@ from typing import Any
 
 
 def compare(before: Path, after: Path) -> Iterator[str]:
-    """Yield a text about each answer that differs, or that only one of the recordings has."""
+    """Yield a text about each response that differs or is in only one of the recordings."""
     former, later = (json.loads(file.read_text(encoding="utf-8")) for file in (before, after))
     for name in dict.fromkeys([*former, *later]):
         if former.get(name) != later.get(name):
@@ -17,7 +17,7 @@ def compare(before: Path, after: Path) -> Iterator[str]:
 
 
 def _differences(before: Any, after: Any, path: str = "") -> Iterator[str]:
-    """Yield lines about the parts that differ."""
+    """Yield lines about the differing parts."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for key in dict.fromkeys([*before, *after]):
             if before.get(key) != after.get(key):

@@ -1,6 +1,6 @@
-"""What people add to calculated tenants: tags, cost categories, views, snoozes, replies and tokens.
+"""What users add to calculated tenants: tags, cost categories, views, snoozes, replies and tokens.
 
-Everything is written by the API and the command line.
+Everything is written through the API and the command line.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.recorded.clock import NOW, stopped_at
 from tests.recorded.deployment import opened
 from tests.recorded.organisations import ODD_NAMES, SEED
 
-#: A day within all tenants, on which tags and rules change.
+#: A day within the data of all tenants, on which tags and rules change.
 CHANGE: Final = "2026-03-28"
 MONTH: Final = "2026-03"
 
@@ -27,7 +27,7 @@ Json = dict[str, Any]
 
 
 def add_content(folder: Path) -> dict[str, str]:
-    """Write the content of the tenants that have rows; return the tokens of machines, by name."""
+    """Write the content of the tenants with rows; return the access tokens by name."""
     configuration = load_configuration(folder / "open.yaml")
     for name in ("small", "usual"):
         with stopped_at(NOW - timedelta(hours=2)):
@@ -62,7 +62,7 @@ class _Writer:
         return response.json() if response.content else None
 
     def _values(self, column: str, **filters: str) -> list[str]:
-        """Return the values of a column, the most expensive first."""
+        """Return the values of a column, by descending cost."""
         params = {"group_by": column, "time_bucket": "all", "period": "quarter", **filters}
         found = self._client.get(f"{self._base}/chargebacks/aggregate", params=params).json()["buckets"]
         return [each["dimensions"][column] for each in sorted(found, key=lambda each: -float(each["total_amount"]))]
@@ -94,7 +94,7 @@ class _Writer:
         self._send("POST", "/tags/bulk", {"items": items, "created_by": "alice"})
 
     def add_categories(self) -> None:
-        """Add a category with every kind of rule, one whose values reallocate their cost, and one that is removed."""
+        """Add a category with every kind of rule, one whose values reallocate their cost, and one that is deleted."""
         resources = self._values("resource_id")
         self._put("business_unit", _business_unit(self._values("identity_id"), resources, self._is_odd), "CHG-1")
         self._put("chain", _chain(resources), "CHG-2")
@@ -104,7 +104,7 @@ class _Writer:
         self._send("DELETE", "/cost-categories/gone?reason=unused", **{"If-Match": self._etag("gone")})
 
     def change_categories(self) -> None:
-        """Replace the rules of a category by a file, and change another one."""
+        """Replace the rules of a category from a file, and change another category."""
         resources = self._values("resource_id")
         csv = f"entity_type,entity_id,value,percent,valid_from,valid_to\nresource,{resources[2]},infra,100,{CHANGE},\n"
         self._send(
@@ -124,7 +124,7 @@ class _Writer:
         return str(self._client.get(f"{self._base}/cost-categories/{key}").headers["etag"])
 
     def add_views(self) -> None:
-        """Store views, one with an odd name."""
+        """Store views, one of them with an unusual name."""
         for name, query in (("Payments", "period=30d&tag:team=payments"), (ODD_NAMES[0], "period=month"), ("z", "")):
             self._send("POST", "/views", {"name": name, "page": "costs", "query": query, "created_by": "bob"})
 
@@ -204,7 +204,7 @@ def _of_odd_names() -> Json:
 
 
 def _tokens(folder: Path) -> Iterator[tuple[str, str]]:
-    """Create tokens: one that holds, one that has ended, one that is revoked."""
+    """Create tokens: a valid one, an expired one, and a revoked one."""
     file = str(folder / "open.yaml")
     for name, expires, hours in (("reader", "never", 2), ("ended", "12h", 30), ("revoked", "90d", 2)):
         words = ["token", "create", "--config", file, "--tenant", "small", "--name", name, "--expires", expires]

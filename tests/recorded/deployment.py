@@ -1,4 +1,4 @@
-"""The configurations of the recorded service, and the service itself: in this process, behind a real socket."""
+"""The configurations of the recorded service, and the service itself, in this process with a real socket."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from chargeback.pipeline.engine import Engine
 from tests.recorded.organisations import POLICY
 from tests.support.serving import served
 
-#: Whether callers are distinguished: ``open`` accepts everyone, in mode ``both``; ``guarded`` believes the headers of a
+#: Whether callers are distinguished: ``open`` accepts everyone, in mode ``both``; ``guarded`` trusts the headers of a
 #: proxy, in mode ``api``.
 Access = Literal["open", "guarded"]
 
@@ -48,7 +48,7 @@ _RATES: Final = {
 
 
 def write_configurations(folder: Path, roles: list[dict[str, Any]]) -> None:
-    """Write both configurations, with paths relative to ``folder``, and the templates of journals."""
+    """Write both configurations, with paths relative to ``folder``, and the journal templates."""
     journal = folder / "journal"
     journal.mkdir(exist_ok=True)
     for name, text in _TEMPLATES.items():
@@ -91,7 +91,7 @@ def _tenant(name: str, days: int) -> dict[str, Any]:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Use nothing of this machine's user: neither settings nor a folder of states."""
+    """Hide this machine's user settings and state folder."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("CHARGEBACK", "CONFLUENT"))}
     with patch.dict(os.environ, kept | {"CHARGEBACK_STATE_DIR": str(folder / "state")}, clear=True):
         yield
@@ -99,7 +99,7 @@ def alone(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def opened(folder: Path, access: Access) -> Iterator[httpx.Client]:
-    """Serve the tenants of ``folder``; yield a client, which calls the service by a name without a port."""
+    """Serve the tenants of ``folder``; yield a client, which addresses the service by a name without a port."""
     configuration = load_configuration(folder / f"{access}.yaml")
     engine = Engine(configuration, None, clock=utc_now) if access == "open" else None
     app = create_app_from(configuration, "both" if engine else "api", engine, utc_now)

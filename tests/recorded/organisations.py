@@ -1,6 +1,6 @@
 """The tenants of a recording: generated organisations whose bills were calculated in several runs.
 
-Between the runs bills change, days are calculated again by another policy, and metrics are missing, so that days have
+Between the runs, bills change, days are recalculated with another policy, and metrics are missing, so that days have
 several revisions, and some days are pending or failed.
 """
 
@@ -29,16 +29,16 @@ TODAY: Final = NOW.date()
 SEED: Final = 7
 #: The instants of the runs, oldest first.
 RUNS: Final = tuple(NOW - timedelta(hours=hours) for hours in (102, 54, 11, 3))
-#: The port of the provider, which errors of runs mention.
+#: The port of the provider, which appears in errors of runs.
 PORT: Final = 38617
-#: How a product type is split from the third run on.
+#: The policy of a product type from the third run on.
 POLICY: Final = {
     "KAFKA_STORAGE": {"portions": [{"share": "1", "try": ["even(active)", "even(period)", "unallocated"]}]}
 }
-#: The days that are calculated again by that policy.
+#: The days that are recalculated with that policy.
 RECALCULATED: Final = (TODAY - timedelta(days=15), TODAY - timedelta(days=12))
 
-#: Names as people and other programs choose them.
+#: Unusual names as users and other programs choose them.
 ODD_NAMES: Final = (
     'Orders, "EMEA"; it\'s',
     '=HYPERLINK("http://evil.example","click")',
@@ -102,7 +102,7 @@ def calculate(folder: Path, size: Size, days: int) -> None:
 
 
 def correct_bills(server: DemoServer) -> None:
-    """Change some days of the bill: more, less, a refund, and lines that are odd."""
+    """Change some days of the bill: higher, lower, a refund, and unusual lines."""
     changes = server.changes
     more, less, refund = (TODAY - timedelta(days=ago) for ago in (11, 14, 18))
     changes.edit_costs(more, lambda rows: [row | {"amount": row["amount"] * 2} for row in rows])
@@ -114,7 +114,7 @@ def correct_bills(server: DemoServer) -> None:
 
 
 def spoil_bill(server: DemoServer) -> None:
-    """Serve a day of the bill that cannot be read."""
+    """Add a line that cannot be parsed to a day of the bill."""
     day = TODAY - timedelta(days=9)
 
     def _spoilt(rows: list[Json]) -> list[Json]:
@@ -124,7 +124,7 @@ def spoil_bill(server: DemoServer) -> None:
 
 
 def rename(organisation: Organisation) -> Organisation:
-    """Give identities and topics other ids, and other objects other names."""
+    """Replace ids of identities and topics, and names of other objects."""
     inventory = organisation.inventory
     ids = dict(zip((each.id for each in inventory.service_accounts), ODD_IDENTITIES, strict=False))
     for name, held in ((field.name, getattr(inventory, field.name)) for field in fields(DemoInventory)):
@@ -148,7 +148,7 @@ def _renamed(each: Any, ids: dict[str, str], kind: str, number: int) -> Any:
 
 
 def _configure(deployment: Deployment, *, lookback_days: int | None = None, policies: Any = None) -> None:
-    """Change the configuration of the following runs."""
+    """Change the configuration for the following runs."""
     written = yaml.safe_load(deployment.config_file.read_text())
     tenant = written["tenants"]["acme"]
     tenant["lookback_days"] = lookback_days or tenant["lookback_days"]

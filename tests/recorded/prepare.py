@@ -1,4 +1,4 @@
-"""The storages of a recording, with the requests that will be sent."""
+"""Prepare the storages of a recording and its requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.recorded.deployment import alone, opened, write_configurations
 from tests.recorded.organisations import calculate_all
 from tests.recorded.questions import Known, Question
 
-#: The files of the requests and of the tokens of machines, below the storages.
+#: The files of requests and of access tokens, below the storages.
 QUESTIONS: Final = "questions.json"
 TOKENS: Final = "tokens.json"
 _SCOPED: Final = ("identity", "team", "cluster", "unit")
@@ -48,7 +48,7 @@ def prepare(folder: Path) -> int:
 
 
 def prepare_questions(folder: Path) -> int:
-    """Write the requests, the roles of their callers, and the files of commands; return the number of requests."""
+    """Write the requests, the callers' roles, and the files for commands; return the number of requests."""
     with stopped_at(NOW), alone(folder), opened(folder, "open") as client:
         known = {tenant: Known(client, tenant) for tenant in ("small", "usual", "odd", "scratch")}
         questions = [each.as_json() for each in _questions(client, known)]
@@ -60,7 +60,7 @@ def prepare_questions(folder: Path) -> int:
 
 
 def _questions(client: httpx.Client, known: dict[str, Known]) -> list[Question]:
-    """Return every request once, those that change something last."""
+    """Return every request once; those that change something come last."""
     document = client.get("/openapi.json").json()
     small, usual, odd = (known[tenant] for tenant in ("small", "usual", "odd"))
     found = chain(

@@ -1,6 +1,6 @@
-"""The requests of a recording: they are made once, from what the tenants contain, and stored with them.
+"""The requests of a recording: created once from the content of the tenants, and stored with them.
 
-So the requests stay the same whatever later code responds.
+So the requests do not depend on the responses of later code.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Params = Sequence[tuple[str, str]]
 
 TENANT: Final = "/api/v1/tenants/{tenant_name}"
 CSV: Final = {"Accept": "text/csv"}
-#: Headers of callers; the one without a name uses the service that accepts everyone. ``$name`` is a token.
+#: Headers of callers; the one without a name uses the service that accepts everyone. ``$name`` stands for a token.
 CALLERS: Final[Mapping[str, Mapping[str, str]]] = {
     "": {},
     "admin": {USER: "admin@acme.example"},
@@ -41,7 +41,7 @@ CALLERS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 AS_OF: Final = tuple(f"{instant:%Y-%m-%dT%H}:30:00Z" for instant in RUNS)
 NOBODY: Final = "nobody"
-#: What some paths within a tenant need, and paths of long lists.
+#: Required parameters of some paths within a tenant, and paths of long lists.
 REQUIRED: Final[Mapping[str, str]] = {"/chargebacks/diff": f"from_as_of={AS_OF[0]}"}
 CHEAP: Final = {"/chargebacks", "/billing", "/topic-attributions", "/chargebacks/allocation-issues", "/usage"}
 
@@ -65,30 +65,30 @@ class Question:
         return " ".join([self.caller or "-", self.method, self.path, *more])
 
     def as_json(self) -> Json:
-        """Return what :meth:`from_json` reads."""
+        """Return the fields for :meth:`from_json`."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, fields: Json) -> Question:
-        """Return a stored question."""
+        """Create a question from stored fields."""
         return cls(**fields)
 
 
 def path_of(template: str, tenant: str, params: Params = (), **parts: str) -> str:
-    """Return a path with its parts and query, encoded."""
+    """Return a path with encoded parts and query."""
     encoded = {name: quote(value, safe="") for name, value in parts.items()}
     query = urlencode(list(params), safe=":/,@*")
     return template.format(tenant_name=tenant, **encoded) + (f"?{query}" if query else "")
 
 
 def joined(template: str, tenant: str, *queries: str) -> str:
-    """Return the path of a tenant with the parts of a query that are not empty."""
+    """Return the path of a tenant with the non-empty parts of a query."""
     query = "&".join(filter(None, queries))
     return template.format(tenant_name=tenant) + (f"?{query}" if query else "")
 
 
 class Known:
-    """What a tenant contains."""
+    """The content of a tenant."""
 
     def __init__(self, client: httpx.Client, tenant: str) -> None:
         self._client = client
@@ -112,12 +112,12 @@ class Known:
         return items
 
     def most(self, column: str, rows: Sequence[Json] | None = None) -> list[str]:
-        """Return the values of a column, the most frequent first."""
+        """Return the values of a column by descending frequency."""
         values = [row[column] for row in (self.rows if rows is None else rows) if row[column]]
         return sorted(dict.fromkeys(values), key=lambda each: (-values.count(each), each))
 
     def values(self) -> dict[str, list[list[str]]]:
-        """Return values of each parameter; each entry is one request, of one or several values."""
+        """Return values of each parameter; each entry is one request with one or several values."""
         identities, resources = self.most("identity_id"), self.most("resource_id")
         environments = [each["resource_id"] for each in self.resources if each["resource_type"] == "environment"]
         clusters = self.most("cluster_resource_id", self.topic_rows)

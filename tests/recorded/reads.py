@@ -1,4 +1,4 @@
-"""The GET requests of a tenant: every list and sum with each of its parameters, and single things."""
+"""The GET requests of a tenant: every list and sum with each of its parameters, and single objects."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.recorded.questions import (
     path_of,
 )
 
-#: Requests that one parameter alone cannot express, by the path within a tenant.
+#: Requests with combined parameters, by the path within a tenant.
 _GROUPS: Final = (
     "group_by=product_type&time_bucket=week",
     "group_by=identity_id&group_by=product_category&time_bucket=all&names=true",
@@ -161,23 +161,23 @@ _COMBINED: Final[Mapping[str, Sequence[str]]] = {
     "/findings.csv": ("min_days=1", "state=all&min_days=3"),
     "/export/focus/metadata": ("version=1.4&split=topics", "version=1.4&split=none", "split=identities&period=7d"),
 }
-#: Parts of paths whose requests are made on their own.
+#: Parts of paths whose requests are created separately.
 _APART: Final = ("/explain", "/statement", "/journal", "/entities/", "/revisions", "{")
 
 
-#: How many values of a parameter are requested; 2 of the others.
+#: The maximum number of requested values of a parameter; 2 for all others.
 _MOST: Final = {"tag:<key>": 6, "category:<key>": 7, "not.<filter>": 5, "as_of": 5, "timezone": 4, "period": 4, "by": 4}
-#: The parameters of every endpoint; where there are no periods, they have no effect.
+#: The parameters of every endpoint; without periods, they have no effect.
 _COMMON: Final = ("start_date", "end_date", "timezone", "page", "page_size")
 _ALL_COMMON: Final = "start_date=2026-03-27&end_date=2026-03-30&timezone=Europe/Berlin&page=2&page_size=3"
-#: The parameters of a thin spread: those whose values are names.
+#: The parameters of a thin spread: those with names as values.
 _NAMED: Final = re.compile(r".*_id|.*>|topic_name|product_type|q|search|focus|group_by|by|names|subject|tag_.*|as_of")
 
 
 def spread(document: Json, known: Known, *, thin: bool) -> Iterator[Question]:
-    """Yield the GET requests of every list and sum: each parameter on its own, and combinations.
+    """Yield the GET requests of every list and sum: each parameter alone, and combinations.
 
-    A ``thin`` spread has one value of those parameters whose values are names. So have files.
+    A ``thin`` spread has only one value of each parameter with names as values; so have files.
     """
     values, tenant = known.values(), known.tenant
     for template, operations in document["paths"].items():
@@ -243,7 +243,7 @@ def _several(template: str, tenant: str, required: str, singles: Sequence[list[s
 
 
 def of_usual(known: Known) -> Iterator[Question]:
-    """Yield requests whose responses read many rows."""
+    """Yield requests that read many rows."""
     tenant = known.tenant
     for inner, combined in _COMBINED.items():
         few = combined[:3] if inner != "/chargebacks/aggregate" else combined
@@ -253,7 +253,7 @@ def of_usual(known: Known) -> Iterator[Question]:
 
 
 def places(known: Known) -> Iterator[Question]:
-    """Yield requests about single things: dimensions, days, tags of an entity, categories."""
+    """Yield requests about single objects: dimensions, days, tags of an entity, categories."""
     tenant, rows = known.tenant, known.rows
 
     def _get(path: str, *params: tuple[str, str], **parts: str) -> Question:
@@ -294,7 +294,7 @@ def _subjects(known: Known) -> Iterator[Params]:
 
 
 def explanations(known: Known, most: int) -> Iterator[Question]:
-    """Yield explanations of rows that were split in different ways, and of such that do not exist."""
+    """Yield explanations of rows that were split in different ways, and of rows that do not exist."""
     tenant = known.tenant
     chosen: dict[tuple[str, ...], Json] = {}
     for row in known.rows:
@@ -391,7 +391,7 @@ def common(document: Json, known: Known) -> Iterator[Question]:
 
 
 def of_other_tenants(document: Json) -> Iterator[Question]:
-    """Yield each list of the tenants without rows, without topics, and with invalid ones."""
+    """Yield each list of the tenants without rows, without topics, and with invalid topic settings."""
     for template, operations in document["paths"].items():
         if "get" in operations and template.startswith(TENANT) and template.count("{") == 1:
             inner = template.removeprefix(TENANT)

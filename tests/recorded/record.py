@@ -1,4 +1,4 @@
-"""Send every request to a copy of the storages, and keep what identifies each response."""
+"""Send every request to a copy of the storages, and store what identifies each response."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from tests.recorded.questions import CALLERS, Question
 
 #: The entry of the whole OpenAPI document.
 DOCUMENT: Final = "OpenAPI document"
-#: The names of the folders of copies, which are equally long, because messages may be cut and tables are aligned.
+#: The prefix of the copies' folder names, which are equally long, because messages may be cut and tables are aligned.
 _PREFIX: Final = "chargeback-recorded-"
-#: What differs in every response, and its placeholder.
+#: Patterns that differ in every response, and their placeholders.
 NORMALISED: Final = (
-    # The revision of sums, which is made of the times at which files were written.
+    # The revision of sums, which depends on the times at which files were written.
     (re.compile(rb'"revision":"[0-9a-f]{32}"'), b'"revision":"REVISION"'),
-    # The number under which an unexpected error is logged.
+    # The id under which an unexpected error is logged.
     (re.compile(rb"\b[0-9a-f]{12}\b(?=[^}]*internal-error)|(?<=internal-error)([^}]*)\b[0-9a-f]{12}\b"), rb"\1NUMBER"),
 )
 _HEADERS: Final = re.compile(
@@ -53,13 +53,13 @@ Entry = dict[str, Any]
 
 @dataclass(frozen=True)
 class Recorder:
-    """Records the answers to requests whose names contain ``only``; ``keep`` gets each whole answer."""
+    """Records the responses to requests whose names contain ``only``; ``keep`` gets each complete response."""
 
     only: str = ""
     keep: Callable[[str, bytes], None] | None = None
 
     def record(self, storage: Path) -> dict[str, Entry]:
-        """Return what identifies each response, by the name of the request."""
+        """Return the identifying entry of each response by the name of its request."""
         found: dict[str, Entry] = {}
         counts: Counter[str] = Counter()
         with _copied(storage) as folder, alone(folder), stopped_at(NOW):
@@ -91,7 +91,7 @@ class Recorder:
 def _copied(storage: Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix=_PREFIX) as folder:
         copy = Path(shutil.copytree(storage, folder, dirs_exist_ok=True))
-        # Storages that an earlier version has prepared are migrated; one of them cannot be opened, on purpose.
+        # Storages prepared by an earlier version are migrated; one of them cannot be opened, on purpose.
         for tenant in load_configuration(copy / "open.yaml").tenants.values():
             with suppress(StorageError), closing(open_store(tenant)) as store:
                 store.control.upgrade()
@@ -115,7 +115,7 @@ def ask(client: httpx.Client, question: Question, tokens: Mapping[str, str]) -> 
 
 
 def entry_of(response: httpx.Response, folder: Path) -> Entry:
-    """Return what identifies a response of a service whose storages are in ``folder``."""
+    """Return the identifying entry of a response; ``folder`` contains the storages of the service."""
     headers = {name: value for name, value in sorted(response.headers.items()) if _HEADERS.fullmatch(name)}
     headers |= {"etag": "there"} if "etag" in response.headers else {}
     if response.request.method == "HEAD" and "content-length" in response.headers:
@@ -128,8 +128,8 @@ def entry_of(response: httpx.Response, folder: Path) -> Entry:
 
 
 def identified(content: bytes, name: str, folder: Path) -> Entry:
-    """Return what identifies some bytes: their digest without the name of ``folder``, or of PDF files the digest of the
-    texts. ``name`` ends with the form of the file."""
+    """Return the entry of some bytes: their digest without the name of ``folder``, or for a PDF file that of its texts.
+    ``name`` ends with the type of the file."""
     if not content:
         return {"bytes": 0}
     if name.endswith(".pdf"):
@@ -144,14 +144,14 @@ def identified(content: bytes, name: str, folder: Path) -> Entry:
 
 
 def _pdf(content: bytes) -> Entry:
-    """Return the number of pages and the digest of their texts."""
+    """Return the number of pages and the digest of the text."""
     document = pypdfium2.PdfDocument(content)
     text = "\f".join(page.get_textpage().get_text_range() for page in document)
     return {"pages": len(document), "text": sha256(text.encode()).hexdigest(), "head": text[:_HEAD_CHARACTERS]}
 
 
 def _parquet(content: bytes) -> Entry:
-    """Return the columns, the digest of all values, and that of the file itself."""
+    """Return the columns, and the digests of all values and of the file."""
     table = pq.read_table(BytesIO(content))
     rows = repr(table.to_pylist()).encode()
     columns = ", ".join(f"{field.name} {field.type}" for field in table.schema)
@@ -165,10 +165,10 @@ def _parquet(content: bytes) -> Entry:
 
 
 def _called(folder: Path, words: list[str]) -> Iterator[tuple[str, bytes, Entry]]:
-    """Call a command; yield its output and the files that it has written: name, content, and the exit code."""
+    """Call a command; yield its output and the written files: name, content, and the exit code."""
     written = folder / WRITTEN
     written.mkdir()
-    with patch.object(sys.modules["__main__"], "__package__", ""):  # helps name the program
+    with patch.object(sys.modules["__main__"], "__package__", ""):  # help texts contain the program's name
         said = called(folder, *words, CHARGEBACK_CONFIG="open.yaml")
     yield "output", said.stdout.encode(), {"exit": said.returncode}
     yield "errors", said.stderr.encode(), {}

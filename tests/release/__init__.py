@@ -1,1 +1,1 @@
-"""Tests of what is released."""
+"""Tests of releases."""

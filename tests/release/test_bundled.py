@@ -1,4 +1,4 @@
-"""The parts of the browser page in the list of what is shipped."""
+"""The parts of the browser page in the list of shipped components."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WEB = Path(__file__).parents[2] / "web"
 
 
 def test_every_bundled_package_is_a_part() -> None:
-    """What the page is made of is listed with version, licence and digest; tools of development are not."""
+    """The page's packages are listed with version, licence and digest; development tools are not."""
     parts = {part["name"]: part for part in bundled(WEB / "package-lock.json")}
     manifest = json.loads((WEB / "package.json").read_text(encoding="utf-8"))
     aliases = {"react": "@preact/compat"}
@@ -24,6 +24,6 @@ def test_every_bundled_package_is_a_part() -> None:
 
 
 def test_names_with_a_scope_are_written_as_package_urls_want_them() -> None:
-    """The sign @ of a scope is escaped."""
+    """The @ of a scope is escaped in package URLs."""
     purls = [part["purl"] for part in bundled(WEB / "package-lock.json")]
     assert "pkg:npm/%40tanstack/react-query@" in "".join(purls)

@@ -1,6 +1,6 @@
-"""The wheel and the source distribution: what they contain, and that the demo runs from what is installed.
+"""The wheel and the source distribution: their contents, and the demo run from the installed wheel.
 
-Dependencies are those of this environment; `make packages` installs them anew.
+Dependencies are those of this environment; `make packages` installs them again.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_wheel_has_what_the_service_needs(wheel: Path) -> None:
-    """Code, the page, the files of /docs, migrations, the demo, types and the licence; no tests."""
+    """The wheel contains code, page, the files of /docs, migrations, demo, types and licence, but no tests."""
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
         page = archive.read("chargeback/page/static/index.html").decode()
@@ -74,7 +74,7 @@ def test_the_wheel_has_what_the_service_needs(wheel: Path) -> None:
 
 
 def test_the_metadata_are_those_of_the_project(wheel: Path) -> None:
-    """Name, version, licence, oldest Python, dependencies, extras, and entry points."""
+    """Name, version, licence, oldest Python, dependencies, extras and entry points are those of the project."""
     with zipfile.ZipFile(wheel) as archive:
         metadata = Parser().parsestr(archive.read(f"{INFO}/METADATA").decode())
         points = ConfigParser()
@@ -92,7 +92,8 @@ def test_the_metadata_are_those_of_the_project(wheel: Path) -> None:
 
 
 def test_the_source_distribution_has_what_it_takes_to_go_on(source: Path) -> None:
-    """Tests, documentation, the sources of the page, locks and examples; nothing that was made here."""
+    """The source distribution has tests, documentation, sources of the page, locks and examples, but no generated
+    files."""
     for name in ("tests", "docs", "web/src", "requirements/runtime.lock", "examples", "deploy", "Makefile", "LICENSE"):
         assert (source / name).exists(), name
     for name in (".venv", "web/node_modules", "site", "demo-data", ".git"):
@@ -100,7 +101,7 @@ def test_the_source_distribution_has_what_it_takes_to_go_on(source: Path) -> Non
 
 
 def test_the_demo_runs_from_the_installed_wheel(wheel: Path, tmp_path: Path) -> None:
-    """In a new environment, which has the wheel and, from this one, nothing but its dependencies."""
+    """The demo runs in a new environment with only the wheel and the dependencies of this environment."""
     home = tmp_path / "environment"
     venv.create(home, with_pip=False)
     inside = Path(sysconfig.get_path("purelib", vars={"base": str(home), "platbase": str(home)}))

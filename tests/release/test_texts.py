@@ -1,4 +1,4 @@
-"""What accompanies a release: how to cite it, and how to report something."""
+"""The files that accompany a release: the citation and the issue forms."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FORMS = [file for file in TEMPLATES if file.name != "config.yml"]
 
 
 def test_the_citation_is_of_the_newest_release() -> None:
-    """The licence is that of the package; version and date are those of the newest release of the changelog."""
+    """The licence is that of the package; version and date are those of the newest release in the changelog."""
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["license"] == PROJECT["license"]
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
@@ -26,7 +26,7 @@ def test_the_citation_is_of_the_newest_release() -> None:
 
 @pytest.mark.parametrize("file", FORMS, ids=lambda file: file.stem)
 def test_forms_are_what_the_host_of_the_repository_reads(file: Path) -> None:
-    """Each has a name, a description and fields of known kinds with an id and a label; ids are unique."""
+    """Each form has a name, a description, and fields of known types with a label and a unique id."""
     form = yaml.safe_load(file.read_text(encoding="utf-8"))
     assert form["name"]
     assert form["description"]
@@ -37,12 +37,12 @@ def test_forms_are_what_the_host_of_the_repository_reads(file: Path) -> None:
     assert all(part["attributes"]["options"] for part in fields if part["type"] == "dropdown")
 
 
-#: How-to pages that are about a task, for any role.
+#: How-to pages about a task rather than a role.
 TASKS = {"policies"}
 
 
 def test_the_readers_of_forms_are_those_of_the_how_to_pages() -> None:
-    """The form for ideas asks for the roles for which the documentation has pages."""
+    """The form for ideas offers the roles that have a page in the documentation."""
     form = yaml.safe_load((ROOT / ".github" / "ISSUE_TEMPLATE" / "idea.yml").read_text(encoding="utf-8"))
     (roles,) = (part["attributes"]["options"] for part in form["body"] if part.get("id") == "who")
     pages = {file.stem.replace("-", " ") for file in (ROOT / "docs" / "how-to").glob("*.md")}
@@ -50,7 +50,7 @@ def test_the_readers_of_forms_are_those_of_the_how_to_pages() -> None:
 
 
 def test_links_of_the_pull_request_template_lead_somewhere() -> None:
-    """They are relative to its folder."""
+    """Links of the template are relative to its folder and lead to existing files."""
     template = ROOT / ".github" / "PULL_REQUEST_TEMPLATE.md"
     targets = re.findall(r"\]\(([^)#]+)", template.read_text(encoding="utf-8"))
     assert targets

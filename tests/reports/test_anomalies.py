@@ -29,19 +29,19 @@ LENGTH = 30
 DAYS = DayRange(DAY - (LENGTH - 1) * ONE_DAY, DAY + ONE_DAY)
 WILD = DAY - 5 * ONE_DAY
 CRITERIA = Criteria()
-#: By how much neither of the two differs, but both together.
+#: Floors that only both identities together exceed.
 OF_BOTH = Criteria(Floors(amount=70))
 
 
 def bill(day: date, quantity: int = 100, price: str = "1", **more: Any) -> Any:
-    """A line with a quantity and a price; of another product or resource, if that is said."""
+    """Return a line with a quantity and a price, of another product or resource if given."""
     amount = Decimal(quantity)
     return line(str(amount * Decimal(price)), day=day, quantity=amount, unit_price=Decimal(price), unit="GB", **more)
 
 
 @pytest.fixture
 def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
-    """Thirty days of 100, on each of which one identity uses three times as much as another."""
+    """Yield a tenant of thirty days of 100, in which one identity uses three times as much as another."""
     with Laboratory(tmp_path / "laboratory", days=LENGTH) as opened:
         opened.share(DAYS)
         opened.sources.lines = {day: [bill(day)] for day in DAYS}
@@ -66,12 +66,12 @@ def found(laboratory: Laboratory, scope: RowScope | None = None, by: Criteria = 
 
 
 def stories(answer: AnomaliesAnswer) -> list[tuple[str | None, date, float]]:
-    """Return identity, first day and amount of each."""
+    """Return identity, first day and impact of each anomaly."""
     return [(each.identity_id, each.first_date, each.impact) for each in answer.items]
 
 
 def test_who_ran_wild_is_found(laboratory: Laboratory) -> None:
-    """On its day, with a sentence; both pay their part of it."""
+    """A spike is found on its day, with a sentence, for each identity that pays for it."""
     laboratory.sources.lines[WILD] = [bill(WILD, 300)]
     answer = found(laboratory)
     assert stories(answer) == [("sa-a", WILD, 150.0), ("sa-b", WILD, 50.0)]
@@ -87,7 +87,7 @@ def test_who_ran_wild_is_found(laboratory: Laboratory) -> None:
 
 
 def test_what_a_story_comes_from(laboratory: Laboratory) -> None:
-    """The largest first, in the direction of the story, each with the way to its explanation."""
+    """Contributors have the direction of the anomaly, the largest first, each with a link to its explanation."""
     for day in DAYS:
         laboratory.sources.lines[day] = [
             *(bill(day, 300 if day == WILD and number == 1 else 100, resource=f"lkc-{number}") for number in (1, 2)),
@@ -105,13 +105,13 @@ def test_what_a_story_comes_from(laboratory: Laboratory) -> None:
 
 
 def mark(laboratory: Laboratory, status: MarkStatus, first: date, last: date, category: str | None = None) -> None:
-    """Say what is known of days of the first identity."""
+    """Mark days of the first identity."""
     with laboratory.store.control.write() as connection:
         add_mark(connection, MarkedDays("", "sa-a", category, status, first, last, "Load test", "ann"))
 
 
 def test_days_that_were_planned(laboratory: Laboratory) -> None:
-    """They are listed with what is known of them, and are no new level, however many they are."""
+    """Planned days are listed with their mark and never become the level, however many there are."""
     for day in DayRange(WILD, DAY):
         laboratory.sources.lines[day] = [bill(day, 300)]
     mark(laboratory, "planned", WILD, DAY - ONE_DAY)
@@ -126,7 +126,7 @@ def test_days_that_were_planned(laboratory: Laboratory) -> None:
 
 
 def test_what_goes_on_for_longer_than_planned(laboratory: Laboratory) -> None:
-    """The remaining days are an anomaly of their own, which is not marked."""
+    """The days after the marked ones are a separate anomaly without a mark."""
     for day in DayRange(WILD, DAY + ONE_DAY):
         laboratory.sources.lines[day] = [bill(day, 300)]
     mark(laboratory, "expected", WILD, DAY - ONE_DAY)
@@ -138,7 +138,7 @@ def test_what_goes_on_for_longer_than_planned(laboratory: Laboratory) -> None:
 
 
 def test_what_is_confirmed_stays_what_it_is(laboratory: Laboratory) -> None:
-    """The new level is one; of two marks the newer one counts."""
+    """A confirmed anomaly still becomes the level; of two marks, the newer one counts."""
     for day in DayRange(WILD, DAY + ONE_DAY):
         laboratory.sources.lines[day] = [bill(day, 300)]
     mark(laboratory, "confirmed", WILD, WILD)
@@ -152,7 +152,7 @@ def test_what_is_confirmed_stays_what_it_is(laboratory: Laboratory) -> None:
 
 
 def test_what_moves_slowly_is_listed(laboratory: Laboratory) -> None:
-    """The largest change first, with names; a price moves nothing."""
+    """Drifts are listed with names, the largest first; a change of price is not a drift."""
     for number, day in enumerate(DAYS):
         laboratory.sources.lines[day] = [bill(day, 100 + 3 * number, price="2" if number > 20 else "1")]
     answer = found(laboratory)
@@ -165,7 +165,7 @@ def test_what_moves_slowly_is_listed(laboratory: Laboratory) -> None:
 
 
 def test_a_price_stands_out_of_nothing(laboratory: Laboratory) -> None:
-    """Nor do credits, nor a fee on the first of each month."""
+    """Prices, credits and a fee on the first of each month are not anomalies."""
     for day in DayRange(WILD, DAY + ONE_DAY):
         laboratory.sources.lines[day] = [bill(day, price="3")]
     laboratory.sources.lines[WILD].append(line("-5000", day=WILD, product="PROMO_CREDIT"))
@@ -176,7 +176,7 @@ def test_a_price_stands_out_of_nothing(laboratory: Laboratory) -> None:
 
 
 def test_a_fee_that_has_changed_is_listed(laboratory: Laboratory) -> None:
-    """The list has it next to that of the month before; a fee with a negligible change is not listed, and no fee is an
+    """A changed fee is listed with that of the month before; a negligible change is not listed, and no fee is an
     anomaly."""
     first, second = DAYS.start.replace(day=28), DAY - 2 * ONE_DAY
     for product, before, now in (("SUPPORT", "100", "150"), ("KAFKA_BASE", "100", "110")):
@@ -191,7 +191,7 @@ def test_a_fee_that_has_changed_is_listed(laboratory: Laboratory) -> None:
 
 
 def test_a_scope_sees_its_own(laboratory: Laboratory) -> None:
-    """To the digits, and nothing of others."""
+    """A caller with a scope sees its own anomalies with their exact amounts, and no others."""
     laboratory.sources.lines[WILD] = [bill(WILD, 300)]
     answer = found(laboratory, RowScope.of({"identity_id": ["sa-b"]}))
     assert (stories(answer), answer.series) == ([("sa-b", WILD, 50.0)], 1)
@@ -205,7 +205,7 @@ def test_a_tenant_without_costs(laboratory: Laboratory) -> None:
 
 
 def test_what_goes_with_a_larger_story(laboratory: Laboratory) -> None:
-    """Of two anomalies of an identity and day, one is reported for both."""
+    """Of two anomalies of an identity on one day, the smaller one refers to the larger one."""
     for day in DAYS:
         times = 3 if day == WILD else 1
         other = replace(bill(day, 20 * times, resource="lkc-1", product="KAFKA_STORAGE"), product_category="CONNECT")
@@ -216,7 +216,7 @@ def test_what_goes_with_a_larger_story(laboratory: Laboratory) -> None:
 
 
 def teams(laboratory: Laboratory, *rules: dict[str, Any], **values: dict[str, Any]) -> None:
-    """Give costs to teams by rules."""
+    """Assign costs to teams by rules."""
     document = {"rules": list(rules)} | ({"values": values} if values else {})
     with laboratory.store.control.write() as connection:
         save_categories(connection, [parse_category("team", document)], who="ann")
@@ -228,12 +228,12 @@ def rule(team: str, *identities: str, **more: Any) -> dict[str, Any]:
 
 
 def values(answer: AnomaliesAnswer) -> list[tuple[str | None, str | None, float]]:
-    """Return the values with an anomaly, the group, and the amount."""
+    """Return value, product group and impact of each anomaly of a team."""
     return [(each.value, each.product_category, each.impact) for each in answer.items if each.category == "team"]
 
 
 def test_a_value_whose_members_do_not_stand_out(laboratory: Laboratory) -> None:
-    """It comes from what its members are charged, each with its name and the way to its explanation."""
+    """The contributors to an anomaly of a value are its members, each with its name and a link to its explanation."""
     teams(laboratory, rule("payments", "sa-a", "sa-b"))
     laboratory.sources.lines[WILD] = [bill(WILD, 180)]
     answer = found(laboratory, by=OF_BOTH)
@@ -260,7 +260,7 @@ def test_members_that_explain_their_value(laboratory: Laboratory) -> None:
 
 
 def test_products_together(laboratory: Laboratory) -> None:
-    """A value may have an anomaly for all product groups together where none of them has one alone."""
+    """A value may have an anomaly for all product groups together even if none of them has one alone."""
     teams(laboratory, rule("payments", "sa-a", "sa-b"))
     for day in DAYS:
         amount = 160 if day == WILD else 100
@@ -272,7 +272,7 @@ def test_products_together(laboratory: Laboratory) -> None:
 
 
 def test_a_product_that_is_most_of_a_value(laboratory: Laboratory) -> None:
-    """The product is reported, and all products together are not."""
+    """If one product causes most of it, the product is reported instead of all products together."""
     teams(laboratory, rule("payments", "sa-a", "sa-b"))
     for day in DAYS:
         kafka, connect = (190, 110) if day == WILD else (100, 100)
@@ -284,7 +284,7 @@ def test_a_product_that_is_most_of_a_value(laboratory: Laboratory) -> None:
 
 
 def test_what_values_belong_to(laboratory: Laboratory) -> None:
-    """A department may have an anomaly where none of its teams has one; a team that causes most of it is reported
+    """A department may have an anomaly even if none of its teams has one; a team that causes most of it is reported
     instead."""
     departments = {each: {"parent": "engineering"} for each in ("payments", "search")}
     teams(laboratory, rule("payments", "sa-a"), rule("search", "sa-b"), engineering={}, **departments)
@@ -297,7 +297,7 @@ def test_what_values_belong_to(laboratory: Laboratory) -> None:
 
 
 def test_a_rule_that_changes_stands_out_of_nothing(laboratory: Laboratory) -> None:
-    """What belongs to another team since a day belongs to it on all days before."""
+    """A dated change of rules is not an anomaly: the present assignment applies to all earlier days."""
     teams(laboratory, rule("payments", "sa-a", valid_to=f"{WILD}"), rule("search", "sa-a", "sa-b"))
     assert found(laboratory).items == []
     laboratory.sources.lines[WILD] = [bill(WILD, 180)]
@@ -305,7 +305,7 @@ def test_a_rule_that_changes_stands_out_of_nothing(laboratory: Laboratory) -> No
 
 
 def test_days_of_a_value_that_were_planned(laboratory: Laboratory) -> None:
-    """They are known of the value, and not of its members."""
+    """A mark of a value does not apply to its members."""
     teams(laboratory, rule("payments", "sa-a", "sa-b"))
     laboratory.sources.lines[WILD] = [bill(WILD, 300)]
     with laboratory.store.control.write() as connection:
@@ -317,7 +317,7 @@ def test_days_of_a_value_that_were_planned(laboratory: Laboratory) -> None:
 
 
 def test_another_category_or_none(laboratory: Laboratory) -> None:
-    """Of several, one has to be named; one that is not there any more is none."""
+    """Of several categories, one must be chosen; a category that does not exist has no anomalies."""
     teams(laboratory, rule("payments", "sa-a", "sa-b"))
     with laboratory.store.control.write() as connection:
         save_categories(connection, [parse_category("site", {"rules": [rule("north", "sa-a", "sa-b")]})], who="ann")
@@ -329,7 +329,7 @@ def test_another_category_or_none(laboratory: Laboratory) -> None:
 
 
 def test_a_policy_that_changes_is_listed_and_not_told(laboratory: Laboratory) -> None:
-    """No identity uses more or less; later growth of usage is reported as usual."""
+    """An anomaly caused by a new policy is listed as explained, and not reported."""
     evenly = {"KAFKA_NETWORK_WRITE": {"portions": [{"share": "1", "try": ["even(active)"]}]}}
     laboratory.set_policies(
         [
@@ -343,7 +343,7 @@ def test_a_policy_that_changes_is_listed_and_not_told(laboratory: Laboratory) ->
 
 
 def test_growth_is_listed_and_not_told(laboratory: Laboratory) -> None:
-    """This holds where a measure drives the costs and has grown as much; costs that grow alone are reported."""
+    """An anomaly is explained if the measure that drives the costs grew as much; higher costs are reported."""
     drivers = Criteria(drivers={"KAFKA": "bytes_in"})
     laboratory.sources.lines[WILD] = [bill(WILD, 300)]
     laboratory.sources.totals_on[WILD] = {"bytes_in": {("lkc-1", "sa-a"): 9, ("lkc-1", "sa-b"): 3}}

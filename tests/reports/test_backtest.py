@@ -1,4 +1,4 @@
-"""Reports as of past days, with the data of those days."""
+"""Reports as of past days, with the data known on those days."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DAYS = DayRange(DAY - timedelta(days=45), KNOWN + ONE_DAY)
 
 @pytest.fixture
 def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
-    """Six weeks of 100, then a day of 300 that a late bill takes back, and one of 400, each run in its turn."""
+    """Yield six weeks of 100, a day of 300 that a late bill corrects, and a day of 400, each run in turn."""
     with Laboratory(tmp_path / "laboratory", days=46) as opened:
         opened.sources.totals = {"bytes_in": {("lkc-1", "sa-a"): 1}}
         opened.sources.lines = {day: [line("100", day=day)] for day in DAYS}
@@ -36,7 +36,7 @@ def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
 
 
 def run_on(laboratory: Laboratory, later: int, amount: str, late: str | None = None) -> None:
-    """Run when one more day is billed; the bill of the day before may have changed meanwhile."""
+    """Run after one more day is billed; ``late`` replaces the bill of the day before."""
     day = KNOWN + later * ONE_DAY
     laboratory.sources.lines[day] = [line(amount, day=day)]
     if late is not None:
@@ -46,14 +46,14 @@ def run_on(laboratory: Laboratory, later: int, amount: str, late: str | None = N
 
 
 def backtested(laboratory: Laboratory, by: Criteria = FLOORS) -> BackTest:
-    """Return the reports from the day before the first run on."""
+    """Return the back test from the day before the first run on."""
     first = NOW.date() - timedelta(days=4)
     with closing(QueryEngine()) as engine:
         return back_test(laboratory.store, engine, DayRange(first, NOW.date()), by, "USD")
 
 
 def test_each_evening_knows_what_was_known(laboratory: Laboratory) -> None:
-    """An alarm that a late bill has taken back since would have been one all the same."""
+    """Each evening has the data known then; an alarm that a late bill withdrew later is included."""
     found = backtested(laboratory)
     evening = NOW.date() - timedelta(days=2)
     assert found.unknown == [NOW.date() - timedelta(days=4)]
@@ -65,13 +65,13 @@ def test_each_evening_knows_what_was_known(laboratory: Laboratory) -> None:
 
 
 def test_other_floors_tell_less(laboratory: Laboratory) -> None:
-    """That is what it is for."""
+    """Higher floors give fewer alarms."""
     assert [each.story.impact for each in backtested(laboratory, Criteria(Floors(amount=250))).alarms] == [300.0]
     assert backtested(laboratory, Criteria(Floors(amount=1000))).alarms == []
 
 
 def test_what_another_story_tells_is_told_once(laboratory: Laboratory) -> None:
-    """As in a run: of two product groups of an identity on the same day, the larger one."""
+    """Of two product groups of an identity on the same day, only the larger one is reported, as in a run."""
     for day, lines in laboratory.sources.lines.items():
         other = replace(lines[0], product_category="CONNECT", product_type="KAFKA_STORAGE")
         laboratory.sources.lines[day] = [*lines, replace(other, total_cost=lines[0].total_cost / 5)]
@@ -83,7 +83,7 @@ def test_what_another_story_tells_is_told_once(laboratory: Laboratory) -> None:
 
 
 def test_what_months_were_expected_to_cost(tmp_path: Path) -> None:
-    """Forecasts use the bills that were known on each evening, and are compared with the present cost of the month."""
+    """Forecasts use the bills known on each evening, and are compared with the present cost of the month."""
     december = DayRange(date(2025, 12, 1), date(2026, 1, 1))
     last = date(2025, 12, 21)
     with Laboratory(tmp_path / "laboratory", days=90) as laboratory:

@@ -1,4 +1,4 @@
-"""Changes are reported in amounts, effects and a sentence."""
+"""Changes: amounts, effects and a sentence."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PAYERS = ("sa-1", "sa-2", "sa-3", "UNALLOCATED")
 def billed(
     cost: str, quantity: str | None = None, resource: str = "lkc-1", product: str = "WRITE", **shares: str
 ) -> BilledLine:
-    """A line that is split by usage; what nobody else pays is webshop's."""
+    """Return a line split by usage; webshop pays the rest."""
     mine = {f"sa-{name[2:]}": _units(amount) for name, amount in shares.items()}
     rest = _units(cost) - sum(mine.values())
     amount = None if quantity is None else _units(quantity)
@@ -72,7 +72,7 @@ def change(before: BilledRange, after: BilledRange, payer: str = "sa-1") -> Chan
 
 
 def sentence(before: list[BilledLine], after: list[BilledLine], days: tuple[int, int] = (1, 1)) -> str:
-    """The sentence of what changed for everyone together."""
+    """Return the sentence of the change for all identities together."""
     ranges = BilledRange(days[0], before), BilledRange(days[1], after)
     return change_of((), parts_of(*ranges, PAYERS), days).sentence("USD", NAMES)
 
@@ -129,13 +129,13 @@ def sentence(before: list[BilledLine], after: list[BilledLine], days: tuple[int,
     ],
 )
 def test_sentences(before: list[BilledLine], after: list[BilledLine], expected: str) -> None:
-    """The reason follows from days, quantities, prices and shares, also of refunds; it names the products, and the
-    identity that pays most of it."""
+    """The reason follows from days, quantities, prices and shares, also for refunds; it has the product and the
+    identity that pays most."""
     assert sentence(before, after) == expected
 
 
 def test_several_reasons() -> None:
-    """The largest effect comes first, and what is less than a cent is left out; the payer need not be named."""
+    """The largest effect comes first, and effects below a cent are omitted; the identity need not be named."""
     before = BilledRange(2, [billed("100", "20", sa1="50")])
     after = BilledRange(3, [billed("240", "40", sa1="144")])
     found = change(before, after)
@@ -147,7 +147,7 @@ def test_several_reasons() -> None:
 
 
 def test_shares_that_move_from_one_to_another() -> None:
-    """Together, shares neither grow nor shrink; one identity's did."""
+    """Shares that move between identities cancel in the total, but not for each identity."""
     before, after = BilledRange(1, [billed("100", sa1="60")]), BilledRange(1, [billed("100", sa1="70")])
     each = [change(before, after, payer) for payer in ("sa-1", "sa-2")]
     assert together(each).sentence("USD", NAMES) == "Nothing changed."
@@ -161,8 +161,8 @@ def _amounts(found: Change) -> tuple[tuple[str | None, ...], Decimal, Decimal, M
 
 @pytest.mark.parametrize("cases", [50, pytest.param(20_000, marks=pytest.mark.drill)])
 def test_a_sentence_is_true(cases: int) -> None:
-    """An independent reader finds every amount and direction of a sentence in the bills: charges, refunds, both, and
-    lines that cost nothing; of one payer, and of several together."""
+    """An independent reader finds every amount and direction of a sentence in the bills: with charges, refunds and free
+    lines, for one payer and for several."""
     random, kinds = Random(7), Counter[str]()
     for _ in range(cases):
         before, after = _random_range(random), _random_range(random)
@@ -182,7 +182,7 @@ def test_a_sentence_is_true(cases: int) -> None:
 
 
 def _random_range(random: Random) -> BilledRange:
-    """A few lines: mostly plain charges, some refunds, some of both; of a price, quantity and split that vary."""
+    """Return a few random lines: mostly charges, some refunds, some both; prices, quantities and splits vary."""
     lines = []
     for resource, product in random.sample([("lkc-1", "WRITE"), ("lkc-1", "CKU"), ("lkc-2", "WRITE")], 2):
         sign = random.choice([1, 1, 1, -1])
@@ -205,7 +205,7 @@ def _random_range(random: Random) -> BilledRange:
 
 
 def test_per_day() -> None:
-    """The amounts by the number of days with costs; none where there is no such day."""
+    """Daily amounts are divided by the number of days with costs, and None if there is no such day."""
     found = change(BilledRange(3, [billed("1", sa1="1")]), BilledRange(0, []))
     told = ChangedAmounts.of(found, (3, 0), "USD", NAMES)
     assert (told.per_day_before, told.per_day_after) == (Decimal("0.333333333333"), None)

@@ -1,4 +1,4 @@
-"""Charges of two ranges compared with their bills."""
+"""Charges of two ranges, compared with their bills."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def found(read: Read, tables: FactTables | None = None, *by: str, **filters: str
 
 
 def test_charges_beside_their_bill(read: Read, facts: FactTables) -> None:
-    """The amounts by method, the whole cost, the quantity of calculated days, and the policies."""
+    """Each part has amounts by method, the whole cost, the quantity of calculated days, and the policies."""
     shares = [
         Share(DAYS[0], "sa-1", "60", policy="old"),
         Share(DAYS[0], "sa-2", "40", policy="old"),
@@ -71,8 +71,8 @@ def test_charges_beside_their_bill(read: Read, facts: FactTables) -> None:
 
 @pytest.mark.parametrize("scope", [{"identity_id": ["sa-1"]}, {"tag:team": ["mine"]}])
 def test_a_scope_sees_the_bill_of_its_lines(read: Read, facts: FactTables, scope: dict[str, list[str]]) -> None:
-    """Lines without a visible row, of the same product on the same resource, have no part in costs, quantities and
-    policies; of the others the whole cost counts. Without a visible row, nothing was billed."""
+    """Costs, quantities and policies include only lines with a visible row, and those with their whole cost. Without a
+    visible row, nothing was billed."""
     shares = [
         Share(DAYS[0], "sa-1", "60", line="a"),
         Share(DAYS[0], "sa-2", "40", line="a"),
@@ -102,7 +102,7 @@ def test_a_scope_sees_the_bill_of_its_lines(read: Read, facts: FactTables, scope
     ],
 )
 def test_no_quantity(read: Read, facts: FactTables, lines: list[dict[str, Any]]) -> None:
-    """Lines without a quantity, in several units, or that are lost: nothing is said of the quantity."""
+    """The quantity is None if lines are missing, have no quantity, or have several units."""
     write_shares(facts, [Share(DAYS[0], "sa-1", "60")])
     write_lines(facts, [line(DAYS[0], f"{n}", **more) for n, more in enumerate(lines)])
     (part,) = found(read, None, "identity_id").parts[("sa-1",)]
@@ -113,7 +113,7 @@ def test_no_quantity(read: Read, facts: FactTables, lines: list[dict[str, Any]])
 
 @pytest.mark.parametrize(("costs", "mixed"), [("1 -1", True), ("-1 -2", False), ("1 0", False)])
 def test_charges_and_refunds(read: Read, facts: FactTables, costs: str, mixed: bool) -> None:
-    """The bill shows whether some of its lines are charges and others refunds, for any sum."""
+    """The bill shows whether it has both charges and refunds, for any sum."""
     write_shares(facts, [Share(DAYS[0], "sa-1", "60")])
     write_lines(facts, [line(DAYS[0], cost) for cost in costs.split()])
     (part,) = found(read, None, "identity_id").parts[("sa-1",)]
@@ -122,7 +122,7 @@ def test_charges_and_refunds(read: Read, facts: FactTables, costs: str, mixed: b
 
 
 def test_identities_of_other_groups(read: Read, facts: FactTables) -> None:
-    """For every grouping, each part lists the identities that pay another amount for it."""
+    """For every grouping, each part lists the identities whose amount differs."""
     shares = [Share(DAYS[0], "sa-1", "60"), Share(DAYS[0], "sa-2", "40"), Share(DAYS[4], "sa-1", "70")]
     write_shares(facts, shares)
     (part,) = found(read, None, "product_type").parts[(CKUS[1],)]

@@ -1,4 +1,4 @@
-"""How far contracts are, by the bill of a tenant."""
+"""The state of contracts, from the bill of a tenant."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TODAY = NOW.date()
 
 
 def contract(**more: Any) -> ContractSettings:
-    """Return a contract over the days, of 1,500 for everything, with further settings."""
+    """Return a contract over the days, of 1,500 for all costs, with further settings."""
     values: dict[str, Any] = {
         **{"id": "main", "issuer": "Provider", "start_date": DAYS.start, "end_date": DAY + timedelta(days=30)},
         "commitments": [{"id": "all", "amount": "1500", "interval": "term"}],
@@ -49,7 +49,7 @@ def contract(**more: Any) -> ContractSettings:
 
 @pytest.fixture
 def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
-    """Twenty days of 50 for a cluster and 10 for a connector, and a credit."""
+    """Yield twenty days of 50 for a cluster and 10 for a connector, and a credit."""
     with Laboratory(tmp_path / "laboratory", days=LENGTH) as opened:
         opened.share(DAYS)
         opened.sources.lines = {
@@ -62,7 +62,7 @@ def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
 
 @contextmanager
 def looking(laboratory: Laboratory, *contracts: ContractSettings, today: date = TODAY) -> Iterator[Standing]:
-    """How far contracts are after a run."""
+    """Yield the state of contracts after a run."""
     laboratory.configure(contracts=contracts)
     laboratory.run()
     with laboratory.store.control.read() as connection:
@@ -75,13 +75,13 @@ def looking(laboratory: Laboratory, *contracts: ContractSettings, today: date = 
 
 
 def standing(laboratory: Laboratory, *contracts: ContractSettings, today: date = TODAY) -> list[ContractItem]:
-    """Return the same as a response has it."""
+    """Return the state of contracts after a run as response items."""
     with looking(laboratory, *contracts, today=today) as found:
         return [found.item(each, "USD") for each in contracts]
 
 
 def told(laboratory: Laboratory) -> list[tuple[str, str]]:
-    """The events of contracts, with the commitments that they are about."""
+    """Return the events of contracts, each with its commitment."""
     with laboratory.store.control.read() as connection:
         found = read_events(connection, after=0, kind=None, limit=99)
     return [
@@ -90,7 +90,7 @@ def told(laboratory: Laboratory) -> list[tuple[str, str]]:
 
 
 def test_what_is_drawn_is_what_was_billed(laboratory: Laboratory) -> None:
-    """With its pace, the days that do not count yet, and when it will be used up."""
+    """A commitment draws what was billed, and has its pace, the pending days and the expected day of exhaustion."""
     (item,) = standing(laboratory, contract())
     (now,) = item.commitments[0].intervals
     assert (item.billed, item.applied, item.not_applied) == (Decimal(1180), Decimal(1180), Decimal(0))
@@ -103,8 +103,8 @@ def test_what_is_drawn_is_what_was_billed(laboratory: Laboratory) -> None:
 
 
 def test_contracts_share_the_bill(laboratory: Laboratory) -> None:
-    """Contracts share the bill by priority, each for what it applies to; a commitment of usage is in the unit of the
-    bill."""
+    """Contracts share the bill by priority, each for the costs that it covers; a commitment of usage has the unit of
+    the bill."""
     connect = contract(
         id="connect",
         commitments=[
@@ -123,7 +123,7 @@ def test_contracts_share_the_bill(laboratory: Laboratory) -> None:
 
 
 def test_an_interval_that_is_over(laboratory: Laboratory) -> None:
-    """What was not drawn is known exactly; one that has not begun is not listed."""
+    """The rest of an interval that is over is exact; an interval that has not begun is not listed."""
     ended = contract(end_date=DAY)
     later = contract(id="later", start_date=date(2030, 1, 1), end_date=date(2030, 12, 31))
     first, second = standing(laboratory, ended, later)
@@ -133,14 +133,14 @@ def test_an_interval_that_is_over(laboratory: Laboratory) -> None:
 
 
 def test_a_tenant_without_a_bill(laboratory: Laboratory) -> None:
-    """Nothing is drawn of anything."""
+    """Without a bill, nothing is drawn."""
     laboratory.sources.lines = {}
     (item,) = standing(laboratory, contract())
     assert item.billed == 0
 
 
 def test_what_is_told_of_contracts(laboratory: Laboratory) -> None:
-    """Once for each interval: used up, too slow, and that the contract ends soon."""
+    """There is one event for each interval that is used up or too slow, and one for a contract that ends soon."""
     commitments = [
         {"id": "small", "amount": "100", "interval": "term", "priority": 1},
         {"id": "much", "amount": "90000", "interval": "term"},
@@ -156,7 +156,7 @@ def test_what_is_told_of_contracts(laboratory: Laboratory) -> None:
 
 
 def test_the_end_is_told_without_news_of_the_bill(laboratory: Laboratory) -> None:
-    """The event comes sixty days before the end, whatever the facts are."""
+    """The event comes sixty days before the end, even if the bill is unchanged."""
     standing(laboratory, contract(end_date=DAY + timedelta(days=80)))
     assert told(laboratory) == []
     laboratory.clock = FixedClock(NOW + timedelta(days=25))
@@ -165,20 +165,20 @@ def test_the_end_is_told_without_news_of_the_bill(laboratory: Laboratory) -> Non
 
 
 def over(**shortfall: Any) -> ContractSettings:
-    """A contract of 2,000 over the days, which are over: 820 are left."""
+    """Return a contract of 2,000 that has ended with 820 left."""
     commitment = {"id": "all", "amount": "2000", "interval": "term", "shortfall": shortfall}
     return contract(end_date=DAY, commitments=[commitment])
 
 
 def posted(laboratory: Laboratory) -> list[tuple[str, str, str, str]]:
-    """Return month, source, recipient and amount of the adjustments."""
+    """Return month, grouping, recipient and amount of the adjustments."""
     with laboratory.store.control.read() as connection:
         made = [each.made for each in read_adjustments(connection)]
     return [(each.period.id, each.grouping, each.value, f"{each.amount:f}") for each in made]
 
 
 def test_what_is_left_is_posted(laboratory: Laboratory) -> None:
-    """Once; by what each was charged, in cents that sum to it; what a late bill changes is posted as well."""
+    """The shortfall is posted once, split by charges in cents that sum to it; a late bill posts the difference."""
     standing(laboratory, over(by="identity_id"))
     first = posted(laboratory)
     month = f"{DAY:%Y-%m}"
@@ -194,8 +194,8 @@ def test_what_is_left_is_posted(laboratory: Laboratory) -> None:
 
 
 def test_one_value_pays_for_what_is_left(laboratory: Laboratory) -> None:
-    """The adjustment is in the first open month if its own is closed; there is none if no payer is configured, or if
-    nothing is left."""
+    """A configured value pays the shortfall, and a new payer reverses that; without a payer, nothing is posted. A
+    commitment with rollover cannot have a shortfall."""
     standing(laboratory, contract(end_date=DAY))
     assert posted(laboratory) == []
     laboratory.sources.lines[DAY] = laboratory.sources.lines[DAY][:2]
@@ -215,7 +215,7 @@ def test_one_value_pays_for_what_is_left(laboratory: Laboratory) -> None:
 
 
 def test_contracts_in_focus(laboratory: Laboratory) -> None:
-    """An independent lint finds nothing; what is used up, over or still to come is said."""
+    """An independent lint finds no mistake, and every commitment has its status."""
     usage = {"kind": "usage", "quantity": "50", "unit": "GB", "applies_to": {"resource_id": ["lkc-1", "lkc-2"]}}
     several = [{"id": "all", "amount": "1500", "interval": "term"}, {"id": "traffic", "interval": "monthly", **usage}]
     contracts = [
@@ -248,13 +248,13 @@ def test_contracts_in_focus(laboratory: Laboratory) -> None:
 
 @pytest.mark.parametrize("split", ["identities", "none"])
 def test_what_each_charge_went_to_in_focus(laboratory: Laboratory, split: str) -> None:
-    """The rows of each commitment sum to what is drawn from it, to the last digit; a lint finds nothing."""
+    """The rows of each commitment sum exactly to what is drawn from it, and an independent lint finds no mistake."""
     usage = {"kind": "usage", "quantity": "33", "unit": "GB", "applies_to": {"resource_id": ["lkc-1"]}}
     contracts = [
         contract(commitments=[{"id": "all", "amount": "700.5", "interval": "term"}]),
         contract(id="traffic", commitments=[{"id": "gb", "interval": "term", "priority": 1, **usage}]),
     ]
-    for day in DAYS:  # lines of one place, and amounts that cannot be divided
+    for day in DAYS:  # lines with the same key, and amounts that do not divide evenly
         laboratory.sources.lines[day] += [
             line("0.000000000007", day=day, quantity=Decimal("0.1"), unit="GB"),
             line("3.333333333333", day=day, quantity=Decimal(1), unit="GB", product="KAFKA_STORAGE"),

@@ -1,4 +1,4 @@
-"""Periods become units of time, and filters of costs those of topics."""
+"""Units of time of a period, and topic filters made from cost filters."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ PERIOD = CalendarPeriod(date(2026, 1, 30), date(2026, 2, 2))
     ],
 )
 def test_units_of_time(unit: str, labels: tuple[str, ...]) -> None:
-    """Every unit that the period touches, once."""
+    """Every unit that the period overlaps is listed once."""
     assert buckets_of(PERIOD, unit) == labels
 
 
 def test_filters_of_topics() -> None:
-    """What topics know is kept under their names, the rest is named once."""
+    """Filters that topics have are renamed; the others are listed once as ignored."""
     one = frozenset(["x"])
     columns = (
         ColumnFilter("resource_id", one),
@@ -48,7 +48,7 @@ def test_filters_of_topics() -> None:
 
 
 def test_windows_follow_the_zone() -> None:
-    """A day begins at midnight of the zone; without another period there is no other window."""
+    """A day begins at midnight in the time zone; without a compared period, there is no compared window."""
     selection = Selection(WINDOW)
     request = CostRequest(PERIOD, None, selection, ZoneInfo("Asia/Tokyo"), "day", ("identity_id",), "identity_id", 7)
     assert str(request.window.start) == "2026-01-29 15:00:00+00:00"

@@ -25,7 +25,7 @@ FEE_DAY = (DAY + timedelta(days=4)).day
 
 @pytest.fixture(scope="module")
 def laboratory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
-    """Seventy days of 100, on each of which one identity uses three times as much as another, and a monthly fee."""
+    """Yield seventy days of 100 and a monthly fee; one identity uses three times as much as another."""
     with Laboratory(tmp_path_factory.mktemp("laboratory"), days=70) as opened:
         opened.share(DAYS)
         opened.sources.lines = {day: [line("100", day=day)] for day in DAYS}
@@ -47,7 +47,7 @@ def found(laboratory: Laboratory, by: str | None = None, scope: RowScope | None 
 
 
 def test_the_fee_comes_on_its_day(laboratory: Laboratory) -> None:
-    """It is known from the bill, and every other day costs what it usually does."""
+    """The fee is expected on its day of the month, and every other day has the usual cost."""
     with (
         closing(QueryEngine()) as engine,
         open_reader(engine, laboratory.store, CancellationToken(), LookupCaches()) as reader,
@@ -60,7 +60,7 @@ def test_the_fee_comes_on_its_day(laboratory: Laboratory) -> None:
 
 
 def test_each_value_is_forecast_by_itself(laboratory: Laboratory) -> None:
-    """The most expensive first; with the fee that it pays, and its name."""
+    """Every value has a forecast with its name and its part of the fee, the most expensive first."""
     answer = found(laboratory, by="identity_id")
     assert [(each.value, each.name) for each in answer.items] == [("sa-a", "Name of sa-a"), ("sa-b", "Name of sa-b")]
     first = answer.items[0].days
@@ -71,7 +71,7 @@ def test_each_value_is_forecast_by_itself(laboratory: Laboratory) -> None:
 
 
 def test_a_scope_is_forecast_by_its_own(laboratory: Laboratory) -> None:
-    """Of what it sees."""
+    """A caller with a scope gets a forecast of the visible rows."""
     days = found(laboratory, scope=RowScope.of({"identity_id": ["sa-b"]})).total.days
     assert days is not None
     assert min(each.p50 for each in days.points) == 25

@@ -1,4 +1,4 @@
-"""What a finding says follows from what was measured."""
+"""Findings follow from what was measured."""
 
 from __future__ import annotations
 
@@ -38,25 +38,25 @@ SUBJECT = FindingSubject(type="kafka_topic", id="lkc-1:topic:orders", name="orde
 
 
 def finding(**changes: object) -> FindingItem:
-    """A finding about these facts."""
+    """Return a finding with changed values."""
     return described(replace(UNUSED, **changes), SUBJECT, None, {})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("avoidable", "expected"), [("0", "none"), ("4", "partial"), ("10", "full")])
 def test_what_deleting_saves(avoidable: str, expected: str) -> None:
-    """Nothing, a part or all of the monthly cost."""
+    """Deleting the subject saves none, a part or all of its monthly cost."""
     assert finding(avoidable=Decimal(avoidable)).avoidable == expected
 
 
 @pytest.mark.parametrize(("unmeasured", "expected"), [(0, "high"), (1, "medium"), (10, "medium"), (11, "low")])
 def test_confidence(unmeasured: int, expected: str) -> None:
-    """It is high if every day was measured, and low if less than half of them were."""
+    """Confidence is high if every day was measured, and low if less than half of them were."""
     assert finding(unmeasured_days=unmeasured).confidence == expected
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_has_words(kind: str) -> None:
-    """Why, with the first day, and what can be done."""
+    """Every kind has a reason with the first day, and an action."""
     one = finding(kind=kind)
     assert "2026-01-05" in one.why
     assert one.action.endswith(".")

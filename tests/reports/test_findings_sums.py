@@ -1,4 +1,4 @@
-"""Unused resources are found by bytes, on measured days alone."""
+"""Unused resources are found by bytes, on measured days only."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def write_topics(facts: FactTables, day: date, topics: Iterable[str], cluster: s
 
 
 def measure(facts: FactTables, table: str, day: date, rows: Iterable[Measurement]) -> None:
-    """Keep measurements (measure, resource, subject, value) of a day."""
+    """Store measurements (measure, resource, subject, value) of a day."""
     kept = [
         {"date": day, "measure": name, "resource_id": resource, "subject": subject, "value": Decimal(value)}
         for name, resource, subject, value in rows
@@ -94,7 +94,7 @@ def found(read: Read, kinds: Iterable[str] = KINDS, min_days: int = 3) -> dict[t
 
 
 def test_topics(read: Read, facts: FactTables) -> None:
-    """Each kind by its bytes; a topic in use is none of them, and one without traffic no other kind."""
+    """Each kind follows from the bytes; a topic in use has no finding, one without traffic only that one."""
     topics = ["orders", "silent", "unread", "unwritten"]
     for day in DAYS:
         write_topics(facts, day, topics)
@@ -119,7 +119,7 @@ def test_topics(read: Read, facts: FactTables) -> None:
 def test_only_measured_days_count(
     read: Read, facts: FactTables, active: set[int], measured: set[int], min_days: int
 ) -> None:
-    """A topic is without traffic if no measured day since its last use has any, and these are enough."""
+    """A topic is without traffic if enough measured days since its last use have none."""
     for number, day in enumerate(DAYS):
         write_topics(facts, day, ["orders", "silent"])
         used = {"silent": 1} if number in active else {}
@@ -135,8 +135,8 @@ def test_only_measured_days_count(
 
 
 def test_a_scope_without_topics(engine: QueryEngine, facts: FactTables) -> None:
-    """Topics have no identities: a caller with the rows of one identity sees no topics, and of resources only its
-    charges."""
+    """Topics have no identities: with the scope of one identity there are no topics, and only its own charges of
+    resources."""
     for day in DAYS:
         write_topics(facts, day, ["orders", "silent"])
         measure(facts, TOPIC_USAGE_TABLE, day, bytes_of({}, {}))
@@ -157,8 +157,7 @@ def test_half_a_measurement_is_none(read: Read, facts: FactTables) -> None:
 
 
 def test_a_topic_that_is_gone(read: Read, facts: FactTables) -> None:
-    """Resources that are no longer charged are no findings, and neither are topics that are younger than the requested
-    days."""
+    """Resources that are no longer charged, and topics younger than the requested days, have no findings."""
     for number, day in enumerate(DAYS):
         write_topics(facts, day, ["orders", *(["gone"] if number < 8 else []), *(["new"] if number > 7 else [])])
         measure(facts, TOPIC_USAGE_TABLE, day, bytes_of({}, {}))
@@ -166,7 +165,7 @@ def test_a_topic_that_is_gone(read: Read, facts: FactTables) -> None:
 
 
 def test_resources(read: Read, facts: FactTables) -> None:
-    """A cluster whose measures are zero is idle, and its whole cost goes with it; one without measurements is not."""
+    """A cluster whose measures are zero is idle and its whole cost avoidable; one without measurements is not."""
     for day in DAYS:
         write_shares(
             facts, [Share(day, "sa-1", "2", resource=name) for name in ("lkc-busy", "lkc-idle", "lkc-unmeasured")]
@@ -185,8 +184,8 @@ def test_resources(read: Read, facts: FactTables) -> None:
 
 @pytest.mark.parametrize("table_has_members", [True, False])
 def test_identities(read: Read, facts: FactTables, table_has_members: bool) -> None:
-    """An identity is idle that belongs to a measured resource, bears a part of its cost and used nothing; an identity
-    charged by usage is not."""
+    """An identity is idle if it belongs to a measured resource, shares its cost and used nothing; one charged by usage
+    is not idle."""
     names = ("sa-busy", "sa-idle", "sa-owner")
     for day in DAYS:
         shares = [Share(day, name, "1", cost_type="shared") for name in (*names, "UNALLOCATED")]

@@ -1,4 +1,4 @@
-"""What flows into a value flows out of it."""
+"""Flows of costs between the values of columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOW = Selection(instants(DAY, DAY))
 
 
 def test_links_join_the_values_of_neighbouring_columns(read: Read, facts: FactTables) -> None:
-    """Named values have their place, the others share the last one of their column; both periods are there."""
+    """Listed values have a node each, and the others share the last node of their column; links have both periods."""
     write_shares(
         facts,
         [
@@ -47,7 +47,7 @@ def test_links_join_the_values_of_neighbouring_columns(read: Read, facts: FactTa
 
 
 def test_nothing_flows_where_nothing_is(read: Read) -> None:
-    """No rows: no values, no links."""
+    """Without rows, there are no values and no links."""
     found: Flow = read(lambda reader: flow(reader, NOW, None, ("resource_id", "tag:team"), (5, 5)))
     assert found.links == ()
     assert [column.items for column in found.columns] == [(), ()]

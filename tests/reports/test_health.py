@@ -1,4 +1,4 @@
-"""Problems are listed, the worst first, with their cause and what ends them."""
+"""Problems are listed with their cause and what ends them, the worst first."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _health(states: list[DayState], errors: list[str] | None = None, **more: Any
 
 
 def test_nothing_is_wrong() -> None:
-    """Every source has responded for every day."""
+    """If every source has responded for every day, there is no problem."""
     found = _health(_days(3), errors=[], outcome="completed")
     assert (found.state, found.problems, found.days_calculated) == ("ok", [], 3)
     assert [(each.source, each.days, each.error) for each in found.sources] == [
@@ -51,7 +51,7 @@ def test_nothing_is_wrong() -> None:
 
 
 def test_the_worst_comes_first() -> None:
-    """A suspension, then days that wait, the latest first, then what may still change."""
+    """A suspension comes first, then waiting days, the latest first, then warnings."""
     less = {METRICS: "the source answered 401"}
     states = [
         *_days(2, incomplete=less),
@@ -96,7 +96,7 @@ def test_the_worst_comes_first() -> None:
 
 
 def test_a_first_run_that_was_refused() -> None:
-    """Nothing is there, and the source says why."""
+    """Without any day, the source has the reason for the refusal."""
     found = _health([DayState(FIRST, error="the key was refused (401)")], errors=["refused"], outcome="failed")
     assert [(each.kind, each.severity) for each in found.problems] == [("days_waiting", "bad"), ("run_failed", "bad")]
     bill = found.sources[0]
@@ -105,7 +105,7 @@ def test_a_first_run_that_was_refused() -> None:
 
 
 def test_a_source_that_refuses_before_any_day_is_there() -> None:
-    """The last run says why neither bill nor inventory could be fetched, and that it has to be corrected."""
+    """The last run has the reason why bill and inventory could not be fetched, and the remedy."""
     refused = "HTTP 403: no billing role (source costs)"
     listing = "cluster could not be listed; new bills are not calculated: HTTP 401"
     found = _health([], errors=[f"gathering failed: {refused}", listing], outcome="failed")
@@ -118,7 +118,7 @@ def test_a_source_that_refuses_before_any_day_is_there() -> None:
 
 
 def test_what_a_run_can_end() -> None:
-    """A run ends what has its bill and is not refused; it does not help where the source refuses, or has no bill."""
+    """A run ends a problem if the day has a bill and no source refuses; otherwise the source must be corrected."""
     waits = DatasetDay(DatasetState.DUE)
     states = [
         *_days(1, chargebacks=waits, error="metrics unavailable: HTTP 401: bad key"),
@@ -132,6 +132,6 @@ def test_what_a_run_can_end() -> None:
     assert ends == [(5, "source"), (4, "run"), (3, "run"), (2, "run"), (1, "source")]
     metrics = found.sources[2]
     assert (metrics.days, metrics.error, metrics.is_refused) == (0, "HTTP 503", False)
-    # Days do not record why their inventory is missing: if the last run was refused it, the next one is, too.
+    # Days do not record why their inventory is missing: if it was refused in the last run, it will be in the next one.
     refused = _health(states[3:4], errors=["user could not be listed; new bills are not calculated: HTTP 401"])
     assert (refused.problems[0].kind, refused.problems[0].ended_by) == ("days_waiting", "source")

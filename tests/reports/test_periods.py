@@ -1,4 +1,4 @@
-"""Periods are calendar days, under every name."""
+"""Periods are calendar days, under any name."""
 
 from __future__ import annotations
 
@@ -30,33 +30,33 @@ LAST = date(2026, 11, 14)
     ],
 )
 def test_named_periods(name: str, start: date, end: date) -> None:
-    """They end on the last calculated day, but for months of the calendar."""
+    """Current periods end on the last calculated day; all others are whole."""
     assert re.fullmatch(PERIOD, name)
     assert named_period(name, LAST) == CalendarPeriod(start, end)
 
 
 @pytest.mark.parametrize("name", ["0d", "7", "d", "1000d", "weeks", "last-7d", "2026-13", "2026-1", "", "7D"])
 def test_what_is_no_period(name: str) -> None:
-    """Other words are none."""
+    """Other texts are not periods."""
     assert not re.fullmatch(PERIOD, name)
 
 
 def test_the_period_before_has_the_same_length() -> None:
-    """It ends on the day before this one begins."""
+    """The previous period has the same length and ends on the day before."""
     period = CalendarPeriod(date(2026, 3, 1), date(2026, 3, 31))
     assert compared_period("previous", period) == CalendarPeriod(date(2026, 1, 29), date(2026, 2, 28))
     assert compared_period("none", period) is None
 
 
 def test_the_year_before_has_the_same_dates() -> None:
-    """A leap day corresponds to the last of February."""
+    """The year-ago period has the same dates; a leap day becomes the last of February."""
     assert compared_period("year", CalendarPeriod(date(2024, 2, 29), date(2024, 3, 1))) == CalendarPeriod(
         date(2023, 2, 28), date(2023, 3, 1)
     )
 
 
 def test_two_dates_are_a_period() -> None:
-    """They exist, lie in order, and not before all time."""
+    """Two dates must exist, be in order, and be in the supported range."""
     period = CalendarPeriod(LAST, LAST)
     assert compared_period("2026-01-01..2026-01-02", period) == CalendarPeriod(date(2026, 1, 1), date(2026, 1, 2))
     for wrong in (

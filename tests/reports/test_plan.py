@@ -1,4 +1,4 @@
-"""A plan is applied exactly as it was tried, or refused with the reason."""
+"""A plan is applied exactly as it was simulated, or refused with the reason."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ WRITE = "KAFKA_NETWORK_WRITE"
 
 
 def split(*methods: str) -> dict[str, Any]:
-    """A policy of one portion."""
+    """Return a policy of one portion."""
     return {"portions": [{"share": "1", "try": [*methods]}]}
 
 
@@ -48,26 +48,26 @@ EVENLY = {WRITE: split("even(active)")}
 
 @dataclass
 class Tried:
-    """A plan with the policies that it was made of."""
+    """A plan, and the policies from which it was made."""
 
     plan: Plan
     candidate: PolicyCatalogue
 
 
 def tried(laboratory: Laboratory, policies: Any, days: DayRange = DAYS) -> Tried:
-    """Return the days under simulated policies."""
+    """Return a plan that simulates these policies on some days."""
     trial = Trial.of(laboratory.tenant, policies, days)
     answer = simulated(laboratory.tenant, trial, ["identity_id"], lambda *_: None)
     return Tried(Plan(asked={"policies": policies}, answer=answer), trial.candidate)
 
 
 def order(plan: Tried, begins: date | None = None, *, restate_closed: bool = False, reason: str = "Try") -> PlanOrder:
-    """Apply a plan from a day on."""
+    """Return the order to apply a plan from a day on."""
     return PlanOrder(plan.plan.answer.digest, begins, reason, restate_closed, "ann")
 
 
 def view_of(laboratory: Laboratory) -> TenantView:
-    """The tenant as a service sees it."""
+    """Return the tenant as a service sees it."""
     rules = AllocationRules.of(laboratory.tenant)
     in_force = RulesInForce(laboratory.tenant, laboratory.store.control, rules)
     return TenantView.of(laboratory.tenant, laboratory.store, rules, in_force=in_force)
@@ -81,7 +81,7 @@ def applied(laboratory: Laboratory, plan: Tried, wanted: PlanOrder) -> AppliedPl
 
 @pytest.fixture
 def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
-    """Four days, on each of which one identity uses three times as much as another."""
+    """Yield a tenant of four days, in which one identity uses three times as much as another."""
     with Laboratory(tmp_path / "laboratory", days=4) as opened:
         opened.share(DAYS)
         opened.run()
@@ -90,8 +90,8 @@ def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
 
 @pytest.mark.parametrize("seed", [*range(6), *(pytest.param(seed, marks=pytest.mark.drill) for seed in range(6, 60))])
 def test_what_is_applied_equals_what_was_tried(tmp_path: Path, seed: int) -> None:
-    """Random policies, with and without dates, in addition to others that are in force: the days from then on have the
-    bytes of a tenant whose configuration says so; those before keep theirs."""
+    """With random policies, dated or not, in addition to others in force, the days from the plan's start equal those of
+    a tenant with the same configuration; earlier days keep their rows."""
     chance = random.Random(seed)
     with Laboratory(tmp_path / "one", days=4) as now, Laboratory(tmp_path / "other", days=4) as other:
         random_bill(now, chance)
@@ -125,8 +125,8 @@ def test_what_is_applied_equals_what_was_tried(tmp_path: Path, seed: int) -> Non
 
 
 def own_less(laboratory: Laboratory, own: dict[str, Any], policies: dict[str, Any]) -> dict[str, Any]:
-    """Return ``policies`` as a version that replaces ``own``: types that only ``own`` has get their shipped policy
-    again, or none."""
+    """Return ``policies`` as a version that replaces ``own``: types only in ``own`` get their shipped policy again, or
+    are unallocated."""
     shipped = laboratory.tenant.ecosystem.catalogue
     dropped = own.keys() - policies.keys()
     taken_back = {name: found.text for name in dropped if (found := shipped.find(name)) is not None}
@@ -135,7 +135,7 @@ def own_less(laboratory: Laboratory, own: dict[str, Any], policies: dict[str, An
 
 
 def test_days_that_moved_meanwhile(laboratory: Laboratory) -> None:
-    """They are named with their revisions, and nothing is applied; simulated again, it is."""
+    """If days have changed, the plan is refused with their revisions; after another simulation it is applied."""
     plan = tried(laboratory, EVENLY)
     laboratory.sources.lines[DAY] = [line("120", day=DAY)]
     laboratory.run()
@@ -150,7 +150,7 @@ def test_days_that_moved_meanwhile(laboratory: Laboratory) -> None:
 
 
 def test_a_version_from_a_coming_day(laboratory: Laboratory) -> None:
-    """Nothing is calculated again; it can be withdrawn until it has calculated a day."""
+    """A version from a future day recalculates nothing, and can be withdrawn until it has calculated a day."""
     plan, begins = tried(laboratory, EVENLY), DAY + ONE_DAY
     done = applied(laboratory, plan, order(plan, begins))
     assert done.recalculated == []
@@ -174,7 +174,7 @@ def test_a_version_from_a_coming_day(laboratory: Laboratory) -> None:
 
 
 def test_a_version_that_has_calculated_days_stays(laboratory: Laboratory) -> None:
-    """It is neither withdrawn nor changed by the configuration, which may say the same."""
+    """A version that has calculated days cannot be withdrawn or changed by the configuration, which may repeat it."""
     plan = tried(laboratory, EVENLY)
     applied(laboratory, plan, order(plan, DAY))
     laboratory.run()
@@ -203,7 +203,7 @@ def test_a_version_that_has_calculated_days_stays(laboratory: Laboratory) -> Non
     ],
 )
 def test_what_cannot_begin_so(laboratory: Laboratory, policies: Any, begins: date | None, why: str | None) -> None:
-    """The reason says what to do."""
+    """A plan that cannot begin on a day is refused with the reason."""
     plan = tried(laboratory, policies)
     if why is None:
         assert applied(laboratory, plan, order(plan, begins)).recalculated == list(DAYS)
@@ -213,7 +213,7 @@ def test_what_cannot_begin_so(laboratory: Laboratory, policies: Any, begins: dat
 
 
 def test_one_version_after_another(laboratory: Laboratory) -> None:
-    """A later one stays: the next begins after it, or comes with it."""
+    """A plan may not replace a later version: it must begin after it or contain it."""
     plan, begins = tried(laboratory, EVENLY), DAY + 5 * ONE_DAY
     applied(laboratory, plan, order(plan, begins))
     other = tried(laboratory, {WRITE: split("even(period)")})
@@ -229,7 +229,7 @@ def test_one_version_after_another(laboratory: Laboratory) -> None:
 
 
 def test_what_was_not_tried_is_not_calculated_again(laboratory: Laboratory) -> None:
-    """Every day that would be is named."""
+    """A plan is refused if it recalculates days that were not simulated."""
     plan = tried(laboratory, EVENLY, DayRange.of_day(DAY))
     with pytest.raises(PlanRefused, match=r"3 days .* not simulated: simulate all days from"):
         applied(laboratory, plan, order(plan, FIRST))
@@ -237,7 +237,7 @@ def test_what_was_not_tried_is_not_calculated_again(laboratory: Laboratory) -> N
 
 
 def test_a_plan_that_was_changed(laboratory: Laboratory) -> None:
-    """Its numbers, or its policies."""
+    """A plan with changed numbers or policies is refused."""
     plan = tried(laboratory, EVENLY)
     wanted = order(plan, DAY)
     better = plan.plan.answer.model_copy(update={"moved": plan.plan.answer.moved - 1})
@@ -253,7 +253,7 @@ def test_a_plan_that_was_changed(laboratory: Laboratory) -> None:
 
 
 def test_closed_months_are_reached_on_purpose_only(laboratory: Laboratory) -> None:
-    """Corrections are reported; a sealed month is never calculated again."""
+    """A plan that changes closed months is refused unless that is requested; a sealed month is never recalculated."""
     month = AccountingPeriod.of(DAY)
     later = NOW + timedelta(days=40)
     settings = laboratory.tenant.settings.closing

@@ -1,4 +1,4 @@
-"""Policies in force, and those that split earlier days."""
+"""Policies in force, and those of earlier days."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ DAY = date(2026, 1, 31)
 
 
 def used(product_type: str, day: int, text: str, hash_: str) -> UsedPolicy:
-    """Return a policy that was used first on a day of January."""
+    """Return a policy first used on a day of January."""
     return UsedPolicy(hash_, product_type, text, datetime(2026, 1, day, tzinfo=UTC))
 
 
 def test_policies_in_force_and_of_earlier_days() -> None:
-    """What is in force says where it comes from and since when it is used; what was used before comes after it."""
+    """Policies in force have their source and first use; earlier policies come after them."""
     found = list_policies(
         RULES,
         [
@@ -51,7 +51,7 @@ def test_policies_in_force_and_of_earlier_days() -> None:
 
 
 def test_policies_of_a_day_and_the_versions() -> None:
-    """Each day has those of its version, which says since when; a version says how many days it has calculated."""
+    """A day has the policies of its version, with its first day; a version has its number of calculated days."""
     versions = [
         {"effective_from": "2026-02-01", "reason": "Fair", "policies": {"STORE": {"portions": [EVENLY]}}},
         {"effective_from": "2026-03-01", "reason": "Back", "policies": {}},

@@ -32,14 +32,14 @@ from tests.support.facts import Share, days_from, line, new_facts, write_lines, 
 DAYS = days_from(date(2026, 1, 25), 14)
 TYPES = ("KAFKA_NUM_CKUS", "KAFKA_STORAGE", "SUPPORT")
 RESOURCES = ("lkc-1", "lkc-2", "lcc-3")
-#: Nothing of the files is read again while all cases are checked.
+#: All cases of a range read the files only once.
 CASES_PER_RANGE = 40
 RANGES = 15
 
 
 @dataclass
 class World:
-    """What is stored, once more in plain Python."""
+    """The stored data, and the same data in plain Python."""
 
     facts: FactTables
     lines: list[BillingLine]
@@ -47,7 +47,7 @@ class World:
 
 
 def random_world(folder: Path, random_: random.Random) -> World:
-    """Two weeks: some days without a bill, some with charges that differ from it, some of them in a single place."""
+    """Return two weeks of random bills; some days have none, and some charges differ from their line."""
     world = World(new_facts(folder), [], [])
     for day in DAYS:
         if random_.random() < 0.2:
@@ -64,7 +64,7 @@ def random_world(folder: Path, random_: random.Random) -> World:
 
 
 def random_shares(random_: random.Random, day: date, product: str, resource: str, cost: Decimal) -> Iterator[Share]:
-    """What is charged for a line: mostly all of it, sometimes one unit more or nothing."""
+    """Yield the charges for a line: mostly all of it, sometimes one unit more or nothing."""
     kind = random_.random()
     if kind < 0.1:
         return
@@ -75,7 +75,7 @@ def random_shares(random_: random.Random, day: date, product: str, resource: str
 
 
 def random_days(random_: random.Random, days: DayRange) -> list[CoveredDay]:
-    """Any state of each day."""
+    """Return the days with random states."""
     return [
         CoveredDay(
             day,
@@ -90,7 +90,7 @@ def random_days(random_: random.Random, days: DayRange) -> list[CoveredDay]:
 
 
 def key_of(each: BillingLine | Share, by: str | None) -> str:
-    """The value that a line or a share belongs to."""
+    """Return the value to which a line or a share belongs."""
     if by is None:
         return str(each.day)
     if by == RESOURCE_ID:
@@ -99,7 +99,7 @@ def key_of(each: BillingLine | Share, by: str | None) -> str:
 
 
 def expected(world: World, days: list[CoveredDay], by: str | None) -> list[ReconciledSums]:
-    """The same, in plain Python."""
+    """Return the expected sums, in plain Python."""
     by_day: dict[tuple[str, date], tuple[list[BillingLine], list[Share]]] = defaultdict(lambda: ([], []))
     known = {each.day: each for each in days}
     if by is None:
@@ -117,7 +117,7 @@ def expected(world: World, days: list[CoveredDay], by: str | None) -> list[Recon
 
 
 def expected_sums(value: str, parts: Iterable[tuple[CoveredDay, list[BillingLine], list[Share]]]) -> ReconciledSums:
-    """The sums of one value."""
+    """Return the expected sums of one value."""
     parts = list(parts)
     lines, shares = [line for _, of_day, _ in parts for line in of_day], [row for *_, rows in parts for row in rows]
     waiting = [part for part in parts if not part[0].is_calculated and (part[0].is_gathered or part[1])]
@@ -146,14 +146,14 @@ def expected_sums(value: str, parts: Iterable[tuple[CoveredDay, list[BillingLine
 
 @pytest.fixture
 def engine() -> Iterator[QueryEngine]:
-    """A query engine."""
+    """Yield a query engine."""
     with QueryEngine(threads=1) as engine:
         yield engine
 
 
 @pytest.mark.extensive
 def test_every_grouping_is_the_sum_of_its_lines_and_rows(tmp_path: Path, engine: QueryEngine) -> None:
-    """For 600 random choices of days, of their states and of a grouping; all groupings have the same sum."""
+    """For 600 random days, states and groupings, sums equal those of lines and rows; all have the same total."""
     random_ = random.Random(11)
     world = random_world(tmp_path, random_)
     for _ in range(RANGES):
@@ -177,7 +177,7 @@ def test_every_grouping_is_the_sum_of_its_lines_and_rows(tmp_path: Path, engine:
 
 
 def test_days_without_anything(tmp_path: Path, engine: QueryEngine) -> None:
-    """They are there, with zeros; nothing has a product type."""
+    """Days without data have sums of zero, and no product types."""
     with engine.cursor(CancellationToken()) as cursor:
         reader = TenantReader(cursor, new_facts(tmp_path), TagIndex())
         sums = CollectedSums(reader, DayRange(DAYS[0], DAYS[2]))

@@ -18,8 +18,8 @@ FIRST = date(2026, 1, 1)
 
 
 def test_states_of_days(tmp_path: Path) -> None:
-    """States are: equal to the last digit, different by the last digit, not calculated, and not billed; a day that was
-    never processed is listed as well."""
+    """A day is equal, different in the last digit, not calculated, or not billed; a day that was never processed is
+    listed as well."""
     equal, differs, pending, billed, none = days_from(FIRST, 5)
     facts = new_facts(tmp_path)
     write_lines(facts, [line(day, "1.5") for day in (equal, differs, pending, billed)])

@@ -1,4 +1,4 @@
-"""The difference between two moments is that of what was served at each of them."""
+"""The difference between two instants is that of the data served at each of them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ZERO = Decimal(0)
 
 @pytest.mark.extensive
 def test_items_are_the_sums_of_both_moments(tmp_path: Path) -> None:
-    """For any days and moments: amounts before and after, totals, and no item without a change."""
+    """For random days and instants, items are the sums that changed, and add up to the totals."""
     chance = random.Random(5)
     with Laboratory(tmp_path, days=len(DAYS)) as laboratory, QueryEngine() as engine:
         instants = [NOW + timedelta(minutes=number) for number in range(8)]
@@ -60,7 +60,7 @@ def test_items_are_the_sums_of_both_moments(tmp_path: Path) -> None:
 
 
 def _check(laboratory: Laboratory, engine: QueryEngine, selection: Selection, first: datetime, second: datetime) -> int:
-    """Compare one difference; return how many items it has."""
+    """Check one difference; return the number of its items."""
     with ExitStack() as opened:
 
         def _reader(as_of: datetime) -> TenantReader:
@@ -92,7 +92,7 @@ def _change(laboratory: Laboratory, chance: random.Random) -> None:
 
 
 def _restated(*contents: tuple[str, str | None, str | None], day: date = DAY) -> list[RestatedDay]:
-    """Return the entries for a day with these contents: each with its cause, its total, and the moved amount."""
+    """Return the restated days for the contents of one day: each with its cause, its total, and the moved amount."""
     return restated_days(
         Revision(
             DayDataset.CHARGEBACKS,
@@ -108,7 +108,7 @@ def _restated(*contents: tuple[str, str | None, str | None], day: date = DAY) ->
 
 
 def test_a_restated_day() -> None:
-    """It has its first and its present total, all digits of them, and what happened in between."""
+    """A restated day has its exact first and present totals, and the causes of all changes in between."""
     (found,) = _restated(
         (FIRST, "10.000000000001", None),
         (BILL_CHANGED, "12", "1"),
@@ -143,20 +143,20 @@ def test_a_restated_day() -> None:
     ],
 )
 def test_what_restates_nothing(contents: list[tuple[str, str | None, str | None]]) -> None:
-    """First contents, repairs and other policies with the same amounts, and days whose retention has ended."""
+    """First contents, repairs, policies with the same amounts, and expired days are not restatements."""
     assert _restated(*contents) == []
 
 
 @pytest.mark.parametrize(
     ("contents", "delta", "moved"),
     [
-        # The payers have changed, but not the amount.
+        # The payers have changed, but not the total.
         ([(FIRST, "10", None), (POLICY_CHANGED, "10", "4")], "0", "4"),
-        # The bill is another one, with the same amounts.
+        # The bill has changed, but not the amounts.
         ([(FIRST, "10", None), (BILL_CHANGED, "10", "0")], "0", "0"),
         ([(FIRST, "10", None), (BILL_CHANGED, "11", "0.5"), (BILL_CHANGED, "10", "0.5")], "0", "1"),
         ([(FIRST, "10", None), (REPAIR, "11", "0.5")], "1", "0.5"),
-        # The rows before were lost, or an earlier version recorded no sums.
+        # The former rows were lost, or an earlier version recorded no sums.
         ([(FIRST, "10", None), (METRICS_RETURNED, "10", None)], "0", None),
         ([(FIRST, None, None), (BILL_CHANGED, "11", "0.5")], None, "0.5"),
         ([(FIRST, "9", None), (RETENTION, "0", None), (FIRST, "10", None), (MANUAL, "12", "1")], "2", "1"),
@@ -165,14 +165,14 @@ def test_what_restates_nothing(contents: list[tuple[str, str | None, str | None]
 def test_what_restates_a_day(
     contents: list[tuple[str, str | None, str | None]], delta: str | None, moved: str | None
 ) -> None:
-    """Every change of a figure counts, also with the same total; an unknown one is null."""
+    """Every other change is a restatement, even with the same total; an unknown amount is None."""
     (found,) = _restated(*contents)
     assert found.delta == (None if delta is None else Decimal(delta))
     assert found.moved == (None if moved is None else Decimal(moved))
 
 
 def test_days_as_runs_restate_them(tmp_path: Path) -> None:
-    """Of days that are calculated again, those whose bill has changed are listed, with what they had and have."""
+    """Of recalculated days, only those with a changed bill are listed, with both amounts."""
     with Laboratory(tmp_path, days=len(DAYS)) as laboratory:
         laboratory.sources.lines = {day: [line("10.1", day=day)] for day in DAYS}
         laboratory.run()

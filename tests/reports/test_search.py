@@ -1,4 +1,4 @@
-"""Matches are found, the best first."""
+"""Search returns matches, the best first."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ COSTS = EntityCosts(
 
 @pytest.fixture(params=KINDS)
 def tenant(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[TenantView]:
-    """A tenant with a little inventory, on each kind of database."""
+    """Yield a tenant with a small inventory, on each kind of database."""
     with tenant_store(tmp_path, kind=request.param) as store:
         resources = [
             Resource("lkc-1", "cluster", "Orders"),
@@ -54,7 +54,7 @@ def tenant(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[TenantVie
 
 
 def test_the_best_comes_first(tenant: TenantView) -> None:
-    """Matches at the beginning come first, then the most expensive, then the rest; in any case, by id or by name."""
+    """Matches at the beginning of an id or name come first, then the most expensive ones; case is ignored."""
     found = search(tenant, TAGS, COSTS, "ORDERS", 10)
     assert [(each.kind, each.id, each.parent_id, each.amount) for each in found] == [
         ("resource", "lkc-1", None, Decimal(5)),
@@ -75,15 +75,14 @@ def test_the_best_comes_first(tenant: TenantView) -> None:
 
 
 def test_only_what_is_visible(tenant: TenantView) -> None:
-    """Of a caller with a scope; a topic is a resource."""
+    """A caller with a scope finds only visible entities; a topic is a resource."""
     visible = VisibleEntities(frozenset(["lkc-1"]), frozenset(["lkc-2", "lkc-1:topic:orders"]))
     found = search(tenant, TAGS.among(visible.identities, visible.resources), COSTS, "orders", 10, visible)
     assert [(each.kind, each.id) for each in found] == [("topic", "orders"), ("resource", "lkc-2")]
 
 
 def test_the_dearest_of_many(tenant: TenantView) -> None:
-    """The most expensive of any number of matches are among the few that are requested; signs of search languages are
-    letters like any other."""
+    """The most expensive of any number of matches are returned; wildcard characters are literal."""
     many = [Identity(f"many_%{number:04}", "user") for number in range(3000)]
     with tenant.store.control.write() as connection:
         ensure_known(connection, NOW, billed=[], charged=many)
@@ -104,7 +103,7 @@ CENTRES = {
 
 
 def test_values_of_cost_categories(tenant: TenantView) -> None:
-    """By their names, too, where these may be known; else those that cost something."""
+    """Values are found by name if names are visible; otherwise only values with costs are found, by id."""
     costs = EntityCosts(categories={"cost_center": {"cc-1": Decimal(7), "UNASSIGNED": Decimal(1)}})
     registers = {key: each.register for key, each in CENTRES.items()}
     found = search(tenant, TagIndex(), costs, "orders and", 10, registers=registers)
@@ -124,7 +123,7 @@ def test_values_of_cost_categories(tenant: TenantView) -> None:
 
 
 def test_what_everything_cost(read: Read, facts: FactTables) -> None:
-    """In the period and to the last digit; tags are those of the day, the identity's first."""
+    """Costs are exact and of the period; tags are those of the day, and tags of the identity take precedence."""
     first, second, after = date(2026, 2, 1), date(2026, 2, 2), date(2026, 2, 3)
     huge = "12345678901234567890.000000000001"
     shares = [

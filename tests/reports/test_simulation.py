@@ -1,4 +1,4 @@
-"""The effects of other policies on some days, as numbers and names."""
+"""Effects of other policies on some days."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from tests.support.sources import DAY, Laboratory, line
 DAYS = DayRange(DAY - ONE_DAY, DAY + ONE_DAY)
 WRITE = "KAFKA_NETWORK_WRITE"
 MONTH = AccountingPeriod.of(DAY)
-#: What the shipped policy tries after usage.
+#: The methods that the shipped policy tries after usage.
 _REST = ("even(active)", "even(period)", "unallocated")
 CLOSED = Books((ClosedPeriod(Closing(1, MONTH, "closed", NOW, "", None)),))
 
 
 @pytest.fixture
 def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
-    """Two days, on each of which one identity uses three times as much as another."""
+    """Yield a tenant of two days, in which one identity uses three times as much as another."""
     with Laboratory(tmp_path / "laboratory", days=2) as opened:
         for day in DAYS:
             opened.sources.lines[day] = [line("100", day=day), line("10", day=day, product="NEW")]
@@ -51,7 +51,7 @@ def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
 
 @contextmanager
 def reading(laboratory: Laboratory) -> Iterator[TenantReader]:
-    """A reader of what is stored."""
+    """Yield a reader of the stored data."""
     with (
         QueryEngine(threads=1) as engine,
         open_reader(engine, laboratory.store, CancellationToken(), LookupCaches()) as reader,
@@ -62,7 +62,7 @@ def reading(laboratory: Laboratory) -> Iterator[TenantReader]:
 def tried(
     laboratory: Laboratory, folder: Path, books: Books, *methods: str, by: str = "identity_id"
 ) -> SimulationAnswer:
-    """Return the days under a policy of the lines, and one of an unused type."""
+    """Return the simulation of a policy for the lines and for an unused product type."""
     portions = {"portions": [{"share": "1", "try": list(methods)}]}
     own = parse_policies({WRITE: portions, "UNHEARD_OF": portions}, "policies")
     rules = AllocationRules.of(laboratory.tenant)
@@ -74,7 +74,7 @@ def tried(
 
 
 def test_who_pays_what_instead(laboratory: Laboratory, tmp_path: Path) -> None:
-    """The largest change first; the sum of all is nothing, half of what changes is what moves."""
+    """The largest change comes first; all changes sum to zero, and half of their total is the moved amount."""
     found = tried(laboratory, tmp_path / "even", Books(), "even(active)")
     shown = found.model_dump(mode="json")
     assert shown["items"] == [
@@ -107,7 +107,7 @@ def test_who_pays_what_instead(laboratory: Laboratory, tmp_path: Path) -> None:
 def test_what_differs_is_the_cause(
     laboratory: Laboratory, tmp_path: Path, tries: list[tuple[str, str]], cause: str
 ) -> None:
-    """Portions before methods, and methods before what they measure; nothing moves for another reason."""
+    """The cause is the portions if they differ, else the method, else the measure; nothing moves for another reason."""
     section = {WRITE: {"portions": [{"share": share, "try": [first, *_REST]} for share, first in tries]}}
     rules = AllocationRules.of(laboratory.tenant)
     view = TenantView.of(laboratory.tenant, laboratory.store, rules)
@@ -121,7 +121,7 @@ def test_what_differs_is_the_cause(
 
 
 def test_what_is_split_in_proportion_follows(laboratory: Laboratory, tmp_path: Path) -> None:
-    """Its policy stays, and its cost goes where the others go."""
+    """A proportional line keeps its policy, and its cost follows the other lines."""
     section = {"NEW": {"portions": [{"share": "1", "try": ["proportional", "unallocated"]}]}}
     now = AllocationRules.of(laboratory.tenant)
     rules = replace(now, catalogue=now.catalogue.override(parse_policies(section, "policies")))
@@ -139,7 +139,7 @@ def test_what_is_split_in_proportion_follows(laboratory: Laboratory, tmp_path: P
 
 
 def test_what_an_earlier_policy_calculated_moves_for_no_new_reason(laboratory: Laboratory, tmp_path: Path) -> None:
-    """The days were split evenly, and the policies have changed since, without a date."""
+    """What moves because the policies changed earlier, without a date, has the cause ``earlier``."""
     now = AllocationRules.of(laboratory.tenant)
     evenly = {WRITE: {"portions": [{"share": "1", "try": ["even(active)"]}]}}
     earlier = replace(now, catalogue=now.catalogue.override(parse_policies(evenly, "policies")))
@@ -153,14 +153,14 @@ def test_what_an_earlier_policy_calculated_moves_for_no_new_reason(laboratory: L
 
 
 def test_a_measure_that_nobody_gathers_makes_it_incomplete(laboratory: Laboratory, tmp_path: Path) -> None:
-    """What it would split goes to the next method, and is not taken for certain."""
+    """A measure that is not gathered makes the simulation incomplete; the next method splits the cost."""
     found = tried(laboratory, tmp_path / "requests", Books(), "usage(requests)", "even(active)")
     assert (found.verdict, found.never_measured) == ("incomplete", ["requests"])
     assert found.moved == 50
 
 
 def test_corrections_of_closed_months_are_shown_before_they_are_posted(laboratory: Laboratory, tmp_path: Path) -> None:
-    """By the groupings of the closing, value by value."""
+    """Corrections of closed months are listed by the groupings and values of the closing."""
     object.__setattr__(laboratory.tenant, "closing", ClosingProfile(by=("identity_id",)))
     found = tried(laboratory, tmp_path / "closed", CLOSED, "even(active)", by="product_type")
     assert found.items == []
@@ -171,7 +171,7 @@ def test_corrections_of_closed_months_are_shown_before_they_are_posted(laborator
 
 
 def test_days_that_are_calculated_again_meanwhile_are_not_compared(laboratory: Laboratory, tmp_path: Path) -> None:
-    """The reader sees the bill of before, the simulation that of after."""
+    """A simulation of days that were recalculated after the reader was opened raises an error."""
     rules = AllocationRules.of(laboratory.tenant)
     view = TenantView.of(laboratory.tenant, laboratory.store, rules)
     trial = Trial(rules.catalogue, (), DAYS)
@@ -184,7 +184,7 @@ def test_days_that_are_calculated_again_meanwhile_are_not_compared(laboratory: L
 
 
 def test_a_change_may_be_of_any_size(laboratory: Laboratory, tmp_path: Path) -> None:
-    """From the smallest amount to a large one, in percent."""
+    """A change of any size has a percentage."""
     for day in DAYS:
         laboratory.sources.lines[day] = [line("0.000000000004" if day == DAY else "10000000000000000000", day=day)]
     laboratory.run()

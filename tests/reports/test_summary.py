@@ -1,4 +1,4 @@
-"""A tenant in summary."""
+"""Summaries of a tenant."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["deployment", "organisation", "server"]
 
 
 def test_a_tenant_that_never_ran(deployment: Deployment) -> None:
-    """There is nothing to sum up, and that is no error."""
+    """The summary of a tenant that has never run is empty."""
     summary = summarise(deployment.tenant)
     assert (summary.days, summary.by_identity, summary.by_product) == ((), (), ())
 
@@ -22,7 +22,7 @@ def test_a_tenant_that_never_ran(deployment: Deployment) -> None:
 @pytest.mark.extensive
 @pytest.mark.usefixtures("server")
 def test_everything_billed_is_charged_to_someone_for_something(deployment: Deployment) -> None:
-    """The bill, the chargebacks, and the sums by identity and by product type are the same; the largest come first."""
+    """The bill, the chargebacks, and the sums by identity and by product type are equal; the largest come first."""
     assert deployment.run().outcome is RunOutcome.COMPLETED
     summary = summarise(deployment.tenant)
     assert summary.billed == summary.charged > 0

@@ -1,4 +1,4 @@
-"""Topics: what they cost in two periods, and what went through them."""
+"""Topics: their costs in two periods, and their traffic."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOW = Selection(instants(DAY, DAY))
 
 @pytest.fixture
 def topics(facts: FactTables) -> FactTables:
-    """Two days of a few topics: one measured without traffic, one not measured, one of a cluster without measures."""
+    """Return two days of topics: one measured without traffic, one not measured, one in an unmeasured cluster."""
     write_topic_shares(
         facts,
         [
@@ -52,7 +52,7 @@ def topics(facts: FactTables) -> FactTables:
 
 
 def test_two_periods(read: Read, topics: FactTables) -> None:
-    """The largest are named, the rest is one sum on both sides."""
+    """The largest topics are listed, and the rest is one sum, in both periods."""
     previous = instants(BEFORE, BEFORE)
     found: TopicCosts = read(lambda reader: topic_costs(reader, NOW, previous, 2, traffic=False))
     named = [(item.topic_name, int(item.amount), item.previous) for item in found.items]
@@ -63,8 +63,8 @@ def test_two_periods(read: Read, topics: FactTables) -> None:
 
 
 def test_traffic_and_zombies(read: Read, topics: FactTables) -> None:
-    """A topic with cost but without traffic is a zombie: it was measured at zero, or has no series while its cluster
-    has some. In a cluster without measurements it is unknown, and all topics together are none."""
+    """A topic with cost but without traffic is a zombie: it was measured at zero, or is missing while its cluster has
+    measurements. In a cluster without measurements this is unknown, and the unattributed cost is never a zombie."""
     found: TopicCosts = read(lambda reader: topic_costs(reader, NOW, None, 50, traffic=True))
     assert [(item.topic_name, str(item.bytes_in), str(item.bytes_out), item.zombie) for item in found.items] == [
         ("orders", "10.000000", "20.000000", False),
@@ -77,7 +77,7 @@ def test_traffic_and_zombies(read: Read, topics: FactTables) -> None:
 
 
 def test_half_of_the_traffic(read: Read, facts: FactTables) -> None:
-    """Where a cluster has only one of the two measures, the other one is unknown; a refund is no zombie."""
+    """If a cluster has only one of the two measures, the other one is unknown; a refund is not a zombie."""
     write_topic_shares(facts, [TopicShare(DAY, "a", "5"), TopicShare(DAY, "b", "-1")])
     row = {"date": DAY, "measure": BYTES_OUT, "resource_id": "lkc-1", "subject": "c", "value": Decimal(7)}
     replace_day(facts, TOPIC_USAGE_TABLE, DAY, pa.Table.from_pylist([row], schema=USAGE))
@@ -89,7 +89,7 @@ def test_half_of_the_traffic(read: Read, facts: FactTables) -> None:
 
 
 def test_filters(read: Read, topics: FactTables) -> None:
-    """They hold for both periods; an empty result is valid as well."""
+    """Filters apply to both periods, and an empty result is valid."""
     storage = Selection(NOW.window, equal(product_type="KAFKA_STORAGE"))
     found: TopicCosts = read(lambda reader: topic_costs(reader, storage, instants(BEFORE, BEFORE), 5, traffic=True))
     assert [(item.topic_name, int(item.amount), item.previous) for item in found.items] == [("orders", 1, Decimal(0))]

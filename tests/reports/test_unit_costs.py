@@ -1,4 +1,4 @@
-"""Unit costs are sums of rows divided by the measurements of the same subjects, resources and days."""
+"""Unit costs: sums of rows divided by the measurements of the same subjects, resources and days."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ Measured = dict[tuple[date, str, str], Decimal]
 
 
 def write_usage(facts: FactTables, used: Measured) -> None:
-    """Store measurements of all days, next to those of another measure."""
+    """Store measurements of all days, together with those of another measure."""
     for day in DAYS:
         rows = [
             {"date": day, "measure": "bytes_in", "resource_id": place, "subject": who, "value": value}
@@ -65,7 +65,7 @@ def write_usage(facts: FactTables, used: Measured) -> None:
 
 
 def counts(row: Share, used: Measured) -> bool:
-    """Return whether a row's day was measured for its resource or, if that never is, at all."""
+    """Return whether a row's day was measured for its resource or, if that resource never is, for any."""
     places = {place for _, place, _ in used}
     if row.resource in places:
         return any((on, place) == (row.day, row.resource) for on, place, _ in used)
@@ -75,7 +75,7 @@ def counts(row: Share, used: Measured) -> bool:
 @given(rows=shares, used=measured)
 @settings(max_examples=examples(30))
 def test_by_hand(read: Read, facts: FactTables, rows: list[Share], used: Measured) -> None:
-    """Every group, and the total: no cost is lost, no usage is counted twice."""
+    """In every group and in the total, no cost is lost and no usage is counted twice."""
     write_shares(facts, [*rows, *(Share(day, "sa-0", "0") for day in DAYS)])
     write_usage(facts, used)
     found: UnitCosts = read(lambda reader: unit_costs(reader, WRITTEN, ALL, ("identity_id",), 10))
@@ -108,7 +108,7 @@ def test_groups_that_share_usage(read: Read, facts: FactTables) -> None:
 
 
 def test_the_most_expensive_come_first(read: Read, facts: FactTables) -> None:
-    """Groups that are not named are counted."""
+    """The most expensive groups are listed, and all groups are counted."""
     write_shares(facts, [Share(FIRST, name, amount) for name, amount in (("sa-1", "1"), ("sa-2", "3"), ("sa-3", "2"))])
     write_usage(facts, {(FIRST, "lkc-1", "sa-1"): Decimal(1)})
     found: UnitCosts = read(lambda reader: unit_costs(reader, WRITTEN, ALL, ("identity_id",), 2))
@@ -117,7 +117,7 @@ def test_the_most_expensive_come_first(read: Read, facts: FactTables) -> None:
 
 
 def test_nothing(read: Read, facts: FactTables) -> None:
-    """Without costs there is a total of nothing, in any currency."""
+    """Without costs, the total is zero, in any currency."""
     write_usage(facts, {(FIRST, "lkc-1", "sa-1"): Decimal(1)})
     nobody = Selection(ALL.window, equal(identity_id="nobody"))
     rates = {FIRST: Decimal("0.9")}
@@ -132,7 +132,7 @@ HALF = Fraction(1, 2)
 
 @given(st.decimals(-(10**12), 10**12, places=12), st.decimals("0.001", 10**18, places=6))
 def test_the_nearest_number(amount: Decimal, usage: Decimal) -> None:
-    """Usage and unit cost are the exact ones, rounded to their places and nowhere before."""
+    """Usage and unit cost are exact values, rounded once to their places."""
     shown, cost = unit_cost(amount, usage, GIB)
     assert shown is not None
     assert cost is not None
@@ -142,12 +142,12 @@ def test_the_nearest_number(amount: Decimal, usage: Decimal) -> None:
 
 
 def test_a_cost_with_too_many_digits_is_refused() -> None:
-    """What a whole unit of next to nothing would cost may not fit a column."""
+    """A unit cost with too many digits raises an error."""
     with pytest.raises(SumTooLarge):
         unit_cost(Decimal(10**12), Decimal("0.000001"), GIB)
 
 
 def test_without_usage() -> None:
-    """There is no unit cost without usage; measured zeros are a usage of zero."""
+    """Without usage there is no unit cost; measured zeros are a usage of zero."""
     assert unit_cost(Decimal("1"), None, GIB) == (None, None)
     assert unit_cost(Decimal("1"), Decimal(0), GIB) == (Decimal(0), None)

@@ -1,4 +1,4 @@
-"""Numbers as sentences have them."""
+"""Numbers in sentences."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from chargeback.reports.wording import calendar_day, measured, money_text, name,
     ],
 )
 def test_money(amount: str, text: str) -> None:
-    """Cents, or two significant digits of what is less than a cent."""
+    """Amounts have cents, or two significant digits below one cent."""
     assert money_text(Decimal(amount), "EUR", with_currency=False) == text
     assert money_text(Decimal(amount), "EUR") == f"{text} EUR"
 
 
 def test_measurements() -> None:
-    """Bytes have the unit of the whole, other measures their name; three digits are enough."""
+    """Bytes have the unit of the total, other measures their name; numbers have three digits."""
     bytes_in = AllocationMethod(MethodKind.USAGE, ("topic_bytes_in",))
     retained = AllocationMethod(MethodKind.USAGE, ("topic_retained_bytes",))
     units = AllocationMethod(MethodKind.USAGE, ("cfu",))
@@ -40,7 +40,7 @@ def test_measurements() -> None:
 
 
 def test_shares_days_and_names() -> None:
-    """As a sentence has them."""
+    """Shares, days and names are formatted for sentences."""
     assert (percent(Decimal("0.7")), calendar_day(date(2026, 11, 4))) == ("70 %", "4 November 2026")
     assert (name({"a": "b"}, "a"), name({}, "a"), start("the line")) == ("b", "a", "The line")
     assert rounded(Fraction(1, 3), 6) == Decimal("0.333333")

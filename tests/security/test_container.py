@@ -1,4 +1,5 @@
-"""The service needs no rights: not root, and nothing to write to but its data and a place for temporary files."""
+"""The service needs no special rights: it does not run as root, and writes only to its data and a folder for temporary
+files."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def read_only_root(*writable: Path) -> list[str]:
-    """Words that run a command where only these folders can be written; skips where the kernel forbids that."""
+    """Return a command prefix with which only these folders can be written; skip the test if the kernel forbids
+    this."""
     flags = "-m" if os.getuid() == 0 else "-rm"
     binds = " && ".join(f"mount --bind '{folder}' '{folder}'" for folder in writable)
     script = f'{binds} && mount -o remount,bind,ro / && ! touch "{ROOT}/x" 2>/dev/null && exec "$@"'
@@ -71,7 +73,8 @@ def test_a_read_only_root(demo: Demo, tmp_path: Path) -> None:
 
 
 def test_the_image_is_not_root() -> None:
-    """The container runs under a number that Kubernetes can distinguish from root, and its data are in a volume."""
+    """The container runs under a numeric user, which Kubernetes can distinguish from root, and its data is in a
+    volume."""
     text = (ROOT / "Containerfile").read_text(encoding="utf-8")
     (user,) = re.findall(r"^USER (\S+)$", text, re.MULTILINE)
     assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", user)

@@ -1,4 +1,4 @@
-"""The dependencies of the service: known licences, and nothing outside the lock."""
+"""The dependencies of the service: known licences, and only locked files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def licence_of(package: str) -> str:
 
 
 def locked() -> list[str]:
-    """The packages of the lock that this platform has."""
+    """Return the packages of the lock that apply to this platform."""
     names = re.findall(r"^([a-z0-9-]+)==", LOCK.read_text(encoding="utf-8"), re.MULTILINE)
     found = []
     for name in sorted(set(names)):
@@ -38,7 +38,7 @@ def locked() -> list[str]:
 
 
 def test_licences_allow_redistribution() -> None:
-    """Every package that runs in the service, dependencies of dependencies included, has a licence that we know."""
+    """Every package that the service needs, directly or not, has a known licence."""
     assert len(locked()) > 30
     licences = {name: licence_of(name) for name in locked()}
     unknown = {name: text for name, text in licences.items() if not ALLOWED.search(text) or FORBIDDEN.search(text)}
@@ -46,7 +46,7 @@ def test_licences_allow_redistribution() -> None:
 
 
 def test_every_locked_file_has_a_hash() -> None:
-    """No line of the lock installs a file whose content is not fixed."""
+    """Every file in the lock has a hash."""
     entries = re.split(r"\n(?=\S)", LOCK.read_text(encoding="utf-8").strip())
     assert entries
     assert [entry for entry in entries if "--hash=sha256:" not in entry or "==" not in entry] == []

@@ -1,4 +1,4 @@
-"""Files of the service belong to its own user alone."""
+"""Files of the service are accessible only to its own user."""
 
 from __future__ import annotations
 

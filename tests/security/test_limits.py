@@ -1,4 +1,4 @@
-"""The table of limits in the documentation has the figures of the code."""
+"""The table of limits in the documentation has the values of the code."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ ROWS = {
 
 @pytest.mark.parametrize("name", ROWS)
 def test_a_limit_is_documented(name: str) -> None:
-    """Each row names the limit that holds."""
+    """The row of each limit has the value in the code."""
     table = PAGE.read_text(encoding="utf-8").partition("## Limits of input")[2].partition("\n## ")[0]
     (row,) = [line for line in table.splitlines() if line.startswith(f"| {name}")]
     assert ROWS[name] in row.split("|")[2]

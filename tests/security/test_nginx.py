@@ -1,4 +1,4 @@
-"""The example of a proxy keeps its promises, in a real nginx before the real service."""
+"""The example configuration of nginx keeps its promises, with a real nginx and the real service."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ __all__ = ["address", "certificate", "service", "stores"]
 
 @pytest.fixture(scope="module")
 def proxy(tmp_path_factory: pytest.TempPathFactory, address: str, certificate: Path) -> Iterator[Proxy]:
-    """nginx with the example before a service with two tenants."""
+    """nginx with the example, in front of a service with two tenants."""
     with proxied(tmp_path_factory.mktemp("nginx"), address, certificate) as proxy:
         yield proxy
 
 
 def test_the_probe_needs_no_password_and_the_rest_needs_tls(proxy: Proxy) -> None:
-    """A load balancer requests `/health`; clients without TLS are redirected to it."""
+    """`/health` needs no password; a request without TLS is redirected to one with TLS."""
     assert proxy.get("/health")[0] == 200
     redirected = httpx.get(f"http://127.0.0.1:{proxy.plain_port}/api/v1/tenants")
     assert redirected.headers["location"] == "https://127.0.0.1/api/v1/tenants"
@@ -78,14 +78,14 @@ def test_who_may_see_what(proxy: Proxy, path: str, user: str | None, status: int
     ],
 )
 def test_no_spelling_reaches_another_tenant(proxy: Proxy, path: str) -> None:
-    """Bob, to whom globex belongs, gets nothing of acme, however the path is written."""
+    """Bob, who may see only globex, gets nothing of acme, however the path is written."""
     status, text = proxy.get(path, "bob")
     assert status in {400, 403, 404}, text
     assert MARK not in text
 
 
 def test_a_name_is_not_enough(proxy: Proxy) -> None:
-    """The name of a user with another password is refused."""
+    """A user name with a wrong password is refused."""
     answer = httpx.get(
         f"https://127.0.0.1:{proxy.port}/api/v1/tenants/acme/chargebacks", auth=("alice", "guessed"), verify=proxy.trust
     )
@@ -94,14 +94,14 @@ def test_a_name_is_not_enough(proxy: Proxy) -> None:
 
 
 def test_an_export_goes_through(proxy: Proxy) -> None:
-    """A stream arrives whole."""
+    """A streamed export arrives completely."""
     status, text = proxy.get("/api/v1/tenants/acme/export", "alice", "POST")
     assert status == 200
     assert text.count(MARK) >= 10
 
 
 def test_pages_of_other_sites_change_nothing(proxy: Proxy) -> None:
-    """The browser adds the user's password to requests of another site; the service refuses them all the same."""
+    """The service refuses cross-site requests, even though the browser adds the user's password."""
     export = "/api/v1/tenants/acme/export"
     foreign = {"Origin": "https://attacker.example"}
     for headers in (foreign, foreign | {"Sec-Fetch-Site": "cross-site"}):
@@ -113,13 +113,13 @@ def test_pages_of_other_sites_change_nothing(proxy: Proxy) -> None:
 
 
 def test_other_names_are_refused(proxy: Proxy) -> None:
-    """The service receives the host that the client named, and accepts only those that it knows."""
+    """The service receives the host that the client requested, and refuses unknown ones."""
     status, text = proxy.get("/api/v1/tenants", "finance", headers={"Host": "attacker.example"})
     assert (status, "api.allowed_hosts" in text) == (421, True)
 
 
 def test_the_certificate_is_needed(proxy: Proxy) -> None:
-    """A client that does not know the authority does not talk to it."""
+    """A client that does not trust the certificate authority does not connect."""
     with pytest.raises(httpx.ConnectError, match="certificate verify failed"):
         httpx.get(f"https://127.0.0.1:{proxy.port}/health")
 

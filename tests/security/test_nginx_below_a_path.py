@@ -1,4 +1,4 @@
-"""The service below a path of a real nginx: passed on as it was sent, or removed by nginx."""
+"""The service below a path of a real nginx, which either passes the path on as it was sent, or removes it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("process")
 __all__ = ["certificate", "stores"]
 
 PREFIX = "/apps/chargeback"
-#: nginx removes the path itself, and lets everybody see everything: only the addresses matter here.
+#: nginx removes the path itself and lets all users see everything: only addresses matter here.
 STRIPPING = (
     f"    location {PREFIX}/ {{\n        proxy_pass http://chargeback/;\n    }}\n}}\n\nserver {{\n    listen 80;"
 )
@@ -40,12 +40,12 @@ class Site:
     client: httpx.Client
 
     def get(self, path: str) -> httpx.Response:
-        """Return the response below the prefix; the path is sent as it is written."""
+        """Return the response below the prefix; the path is sent unchanged."""
         return self.client.get(self.client.base_url.copy_with(raw_path=(PREFIX + path).encode()))
 
 
 def stripping() -> str:
-    """The example with one more location, which removes the path, as the documentation has it."""
+    """Return the example configuration with the documented location that removes the path."""
     documented = f"`location {PREFIX}/ {{ proxy_pass http://chargeback/; }}`"
     assert documented in (CONFIG.parents[1] / "docs" / "security.md").read_text(encoding="utf-8")
     return CONFIG.read_text(encoding="utf-8").replace("}\n\nserver {\n    listen 80;", STRIPPING)
@@ -77,7 +77,7 @@ def site(
 def passed(
     tmp_path_factory: pytest.TempPathFactory, stores: tuple[TenantStore, TenantStore], certificate: Path
 ) -> Iterator[Proxy]:
-    """nginx that passes the path on, with the example's map of users."""
+    """nginx that passes the path on, with the map of users from the example."""
     services = services_for(*stores, limits=ApiLimits(path_prefix=PREFIX))
     folder = tmp_path_factory.mktemp("nginx")
     with (
@@ -88,7 +88,7 @@ def passed(
 
 
 def test_the_way_to_the_page(site: Site) -> None:
-    """From the path without a slash by relative redirects to the page."""
+    """The path without a slash leads to the page by relative redirects."""
     answer = site.client.get(PREFIX, headers={"Accept": "text/html"}, follow_redirects=True)
     assert answer.url.path == f"{PREFIX}/ui/"
     assert site.get("/ui").headers["location"].endswith("ui/")
@@ -97,7 +97,7 @@ def test_the_way_to_the_page(site: Site) -> None:
 @pytest.mark.skipif(not (BUILT / "index.html").is_file(), reason="the page has not been built")
 @pytest.mark.parametrize("path", ["/ui/", "/ui/acme/costs", "/ui/acme/rows?period=7d&identity_id=a%2Fb"])
 def test_the_page_finds_its_files_from_every_address(site: Site, path: str) -> None:
-    """Scripts, styles, and the files that scripts load later, at deep links too."""
+    """The page loads its scripts, styles and lazily loaded files, also at deep links."""
     page = site.get(path)
     assert page.status_code == 200
     (base,) = re.findall(r'<base href="([^"]+)">', page.text)
@@ -119,12 +119,12 @@ def test_the_page_finds_its_files_from_every_address(site: Site, path: str) -> N
     "path", ["/api/v1/tenants", "/api/v1/tenants/acme/costs", "/docs", "/docs/start.js", "/health"]
 )
 def test_the_rest_is_there_too(site: Site, path: str) -> None:
-    """The API, its documentation, and the probe."""
+    """The API, its documentation and the probe respond."""
     assert site.get(path).status_code == 200
 
 
 def test_the_document_is_right_for_its_reader(site: Site) -> None:
-    """Paths of the document, resolved from its servers or from where `/docs` was found, lead to the API."""
+    """The paths of the document are resolved from its servers, or from the address of `/docs`."""
     document = site.get("/openapi.json").json()
     if "servers" in document:
         assert document["servers"] == [{"url": PREFIX}]
@@ -132,7 +132,7 @@ def test_the_document_is_right_for_its_reader(site: Site) -> None:
 
 
 def test_an_encoded_slash_stays_in_its_id(passed: Proxy) -> None:
-    """What is passed on reaches the service as it was sent, so that `%2F` does not end a part of the path."""
+    """The path reaches the service unchanged, so that `%2F` does not end a part of the path."""
     tags = f"{PREFIX}/api/v1/tenants/acme/entities/resource"
     assert passed.get(f"{tags}/lkc-both/tags", "alice")[0] == 200
     assert passed.get(f"{tags}/lkc%2Dboth/tags", "alice")[0] == 200
@@ -162,7 +162,7 @@ def test_an_encoded_slash_stays_in_its_id(passed: Proxy) -> None:
     ],
 )
 def test_who_may_see_what_below_the_path(passed: Proxy, path: str, user: str | None, status: int) -> None:
-    """The rules of the example hold below the path, and nothing outside it is reachable."""
+    """The rules of the example apply below the path, and nothing outside it can be reached."""
     assert passed.get(path, user)[0] == status
 
 
@@ -170,7 +170,7 @@ def test_who_may_see_what_below_the_path(passed: Proxy, path: str, user: str | N
     "path", [*TRAVERSALS, "/api/v1/tenants/%61cme/chargebacks", "/API/V1/tenants/acme/chargebacks"]
 )
 def test_no_spelling_reaches_another_tenant(passed: Proxy, path: str) -> None:
-    """Bob, to whom globex belongs, gets nothing of acme: below the path, below it twice, or without it."""
+    """Bob, who may see only globex, gets nothing of acme: below the path, below it twice, or without it."""
     for prefix in (PREFIX, PREFIX + PREFIX, "", "/apps/%63hargeback", "/apps//chargeback", "/apps/./chargeback"):
         status, text = passed.get(prefix + path, "bob")
         assert status in {400, 403, 404}, text

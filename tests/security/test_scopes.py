@@ -1,8 +1,8 @@
-"""A caller with a scope learns nothing from outside it: tenants that differ only outside a scope have the same answers.
+"""A caller with a scope learns nothing from outside it: tenants that differ only outside a scope get the same
+responses.
 
 The differences are names, amounts, tags, usage, numbers of rows and of entities, views, notes, snoozes and replies of
-others.
-Every route that the application has is requested, every file, and every tool of an assistant.
+others. Every route of the application is requested, every file, and every tool of an assistant.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ from tests.support.sources import Laboratory, line
 
 ACCESS_PAGE: Final = Path(__file__).parents[2] / "docs" / "access.md"
 DAYS: Final = [date(2026, 1, 30), date(2026, 1, 31), date(2026, 2, 1), date(2026, 2, 2)]
-#: Since this day, lkc-3 has no identity of the scopes by payer.
+#: From this day on, no identity of the scopes by payer uses lkc-3.
 GONE: Final = DAYS[2]
 NOW: Final = datetime(2026, 2, 8, 12, tzinfo=UTC)
 
-#: Responses within a scope that depend on the outside, as the table of docs/access.md lists them, with the fields that
-#: may therefore differ. The tenants of this test are alike in all responses that have no fields here.
+#: Responses within a scope that depend on the outside, as listed in docs/access.md, with the fields that may therefore
+#: differ. All other responses of the tenants in this test are the same.
 EXCEPTIONS: Final[Mapping[str, frozenset[str]]] = {
     "Days and runs": frozenset(),
     "The line of a visible row": frozenset(),
@@ -72,24 +72,24 @@ EXCEPTIONS: Final[Mapping[str, frozenset[str]]] = {
 
 @dataclass(frozen=True)
 class World:
-    """A tenant: the other identities in the clusters that the scopes by payer share, and what is elsewhere."""
+    """A tenant: the other identities on the clusters that the scopes by payer share, and costs elsewhere."""
 
-    #: What others wrote to lkc-1, which is 68 in all, and their names.
+    #: Bytes that others wrote to lkc-1, by name; their sum is always 68.
     others: Mapping[str, int]
-    #: Others who are active on lkc-1: as many as in every world, because they share evenly.
+    #: Others who are active on lkc-1; their number is the same in every world, because costs are shared evenly.
     members: tuple[str, str, str]
     names: str = "first"
-    #: What the cluster of other teams costs, in another environment.
+    #: The cost of the cluster of other teams, in another environment.
     elsewhere: str = "50"
-    #: What lkc-3 costs since the scopes by payer have no part of it.
+    #: The cost of lkc-3 since the scopes by payer have no part of it.
     without_us: str = "40"
     more: bool = False
 
 
 FIRST: Final = World({"sa-a": 68}, ("sa-a", "sa-b", "sa-f"))
-#: Others pay in other numbers, under other names, for more and other things.
+#: Other payers with other amounts, names and additional resources.
 OTHERS: Final = World({"sa-c": 41, "sa-d": 20, "sa-e": 7}, ("sa-c", "sa-d", "sa-e"), "second", "87.5", "90", more=True)
-#: What differs is in another environment only.
+#: Differs from FIRST only in another environment.
 ELSEWHERE: Final = World({"sa-a": 68}, ("sa-a", "sa-b", "sa-f"), "first", "87.5", "40", more=True)
 
 #: The scopes, and the tenants that differ only outside them.
@@ -104,7 +104,7 @@ SCOPES: Final[Mapping[str, tuple[Mapping[str, list[str]], tuple[World, ...]]]] =
     "both": ({"product_category": ["KAFKA"], "identity_id": ["sa-me"]}, (OTHERS, ELSEWHERE)),
     "nothing": ({"identity_id": []}, (OTHERS, ELSEWHERE)),
 }
-#: The scopes that share lines with others.
+#: The scopes that share billing lines with others.
 PAYERS: Final = ("identity", "tag", "category", "both")
 
 
@@ -121,10 +121,10 @@ def _bill(world: World, day: date) -> list[BillingLine]:
     found = [
         _line("97" if day < GONE else "101", "lkc-1", "KAFKA_NETWORK_WRITE"),
         _line("10", "lkc-1", "CLUSTER_LINKING_BASE"),
-        # Resources of which the scopes by payer have no part.
+        # Resources that the scopes by payer do not use.
         _line(shared, "lkc-2", "KAFKA_NETWORK_WRITE"),
         _line(alone, "lkc-3", "KAFKA_BASE"),
-        # A resource of one owner, who is in all scopes by payer.
+        # A resource with one owner, who is in all scopes by payer.
         _line("3", "lkc-4", "KAFKA_PARTITION"),
     ]
     if world.more:
@@ -166,7 +166,7 @@ def _totals(world: World) -> dict[str, dict[tuple[str, str], int]]:
     written |= {("lkc-2", world.members[0]): 5, ("lkc-2", "sa-z"): 7 if world.more else 2}
     read = {("lkc-1", "sa-me"): 3} | {("lkc-1", who): 5 for who in world.others}
     if world.more:
-        # An identity that is idle in everything visible uses resources of others.
+        # An identity without visible usage uses resources of others.
         read |= {("lkc-2", "sa-idle"): 4, ("lkc-9", "sa-y"): 9}
     return {"bytes_in": written, "bytes_out": read}
 
@@ -181,7 +181,7 @@ def _topics(world: World) -> dict[str, dict[tuple[str, str], int]]:
 
 
 def _fill(world: World, store: TenantStore) -> None:
-    """Give a tenant tags, a cost category, and what people save; that of others is there before that of ours."""
+    """Give a tenant tags, a cost category, and saved items; those of others are created before ours."""
     theirs = [TagWrite(IDENTITY, "sa-z", "team", "theirs"), TagWrite(RESOURCE, "lkc-2", "stage", "dev")]
     if world is OTHERS:
         theirs += [TagWrite(IDENTITY, each, "secret", f"of {each}") for each in world.others]
@@ -203,7 +203,7 @@ def _fill(world: World, store: TenantStore) -> None:
             tags.write_many(connection, store.tenant_id, written, created_by="test", override=False)
         connection.execute(update(schema.tags).values(created_at=NOW))
         document = json.dumps({"rules": rules})
-        # Changes take their instants one after the other, and the two tenants were not filled at the same time.
+        # Changes get increasing timestamps, and the two tenants were not filled at the same time.
         connection.execute(update(schema.tenant).values(facts_changed_at=None))
         write_category(
             connection,
@@ -228,7 +228,7 @@ def _fill(world: World, store: TenantStore) -> None:
 
 
 def _opened(stack: ExitStack, folder: Path, world: World) -> FastAPI:
-    """Return the application over a tenant whose days are calculated, and corrected once."""
+    """Return the application for a tenant with calculated and corrected days."""
     laboratory = stack.enter_context(Laboratory(folder, days=len(DAYS)))
     laboratory.clock = FixedClock(NOW)
     sources = laboratory.sources
@@ -267,7 +267,7 @@ _COST_PARTS: Final = {
     "by": ["identity_id", "tag:team", "category:cost_center"],
 }
 
-#: What is requested of routes, by the end of their paths; of others only what is required.
+#: The query parameters of routes, by the end of their paths; others are requested with only the required ones.
 QUERIES: Final[Mapping[str, Sequence[Mapping[str, Any]]]] = {
     "/chargebacks": [{}, {"names": "true", "sort_by": "amount", "sort_order": "desc", **_AS_OF}],
     "/costs": [_TWO_RANGES | _COST_PARTS, {"period": "2d", **_AS_OF}],
@@ -299,7 +299,7 @@ QUERIES: Final[Mapping[str, Sequence[Mapping[str, Any]]]] = {
     "/statement.pdf": [{**_MONTH, "value": "sa-me"}],
     "/periods/{period}/journal": [{"by": "identity_id"}],
 }
-#: What is put in the place of the parts of paths; each is requested with each.
+#: The values for the parts of paths, in all combinations.
 PARTS: Final[Mapping[str, Sequence[str]]] = {
     "date": [DAYS[-1].isoformat()],
     "entity_type": ["identity", "resource"],
@@ -315,7 +315,7 @@ PARTS: Final[Mapping[str, Sequence[str]]] = {
     "sink_name": ["desk"],
     "contract_id": ["provider"],
 }
-#: Requests with POST that only read.
+#: POST requests that only read.
 READING: Final[Mapping[str, Sequence[Mapping[str, Any]]]] = {
     f"{ACME}/export": [{"format": each} for each in ("csv", "parquet", "jsonl")],
     f"{ACME}/topic-attributions/export": [{"format": each} for each in ("csv", "parquet")],
@@ -341,13 +341,13 @@ TOOL_CALLS: Final[Mapping[str, Sequence[Mapping[str, Any]]]] = {
         {"tenant": "acme", "period": "2026-02", "by": "identity_id", "value": "sa-me"},
     ],
 }
-#: Headers of every response: not compared.
+#: Response headers that are not compared.
 _HEADERS: Final = frozenset({"date"})
 
 
 @dataclass(frozen=True)
 class Asked:
-    """One request."""
+    """A request."""
 
     method: str
     path: str
@@ -362,7 +362,7 @@ class Asked:
 
 
 def _everything(app: FastAPI, rows: Sequence[Any], topics: Sequence[Any], most: int | None = None) -> Iterator[Asked]:
-    """Yield the requests to an application, at most ``most`` of each route, and those about one row for every row."""
+    """Yield requests to every route, at most ``most`` for each, and requests about one row for every row."""
     for route in api_routes(app.routes):
         reach = RequiredAccess.of(route)
         assert reach is not None
@@ -405,7 +405,7 @@ def _about_rows(path: str, rows: Sequence[Any], topics: Sequence[Any]) -> Sequen
 
 
 class Twins:
-    """Tenants that are alike, each behind an application of its own in this process."""
+    """Tenants that are alike, each with its own application in this process."""
 
     def __init__(self, stack: ExitStack, folder: Path) -> None:
         self._runner = stack.enter_context(asyncio.Runner())
@@ -458,7 +458,7 @@ def twins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Twins]:
 
 
 def _shown(response: httpx.Response, path: str) -> Any:
-    """Return the content of a response without the fields of the documented exceptions."""
+    """Return the content of a response without the fields of documented exceptions."""
     headers = {name: value for name, value in response.headers.items() if name not in _HEADERS}
     masked = _masked(path)
     if not masked or response.status_code != 200:
@@ -469,12 +469,12 @@ def _shown(response: httpx.Response, path: str) -> Any:
     else:
         lines = list(csv.DictReader(io.StringIO(text)))
         text = json.dumps(_without(lines, masked))
-    # They have the size and the version of the whole body.
+    # These headers depend on the whole body.
     return response.status_code, {k: v for k, v in headers.items() if k not in {"etag", "content-length"}}, text
 
 
 def _masked(path: str) -> frozenset[str]:
-    """Return the fields of the exceptions in the responses of a path."""
+    """Return the fields of documented exceptions in the responses of a path."""
     end = path.rpartition("/")[2].removesuffix(".csv")
     fields = (each.split(": ") for each in frozenset[str]().union(*EXCEPTIONS.values()))
     return frozenset(field for of, field in fields if of == end)
@@ -487,13 +487,13 @@ def _without(value: Any, names: frozenset[str]) -> Any:
 
 
 def test_the_exceptions_are_documented() -> None:
-    """The page on access lists the exceptions of this test, and no others."""
+    """The page about access lists exactly the exceptions of this test."""
     table = ACCESS_PAGE.read_text(encoding="utf-8").partition("| what | ")[2].partition("\n\n")[0]
     assert [row.split("|")[1].strip() for row in table.splitlines()[2:]] == list(EXCEPTIONS)
 
 
 def _differences(twins: Twins, name: str, others: Sequence[World], asked: Asked) -> Iterator[str]:
-    """Yield the differences between the responses to a request of a caller, which show something outside."""
+    """Yield the differences between responses to a caller, each of which reveals something outside."""
     mine = twins.ask(FIRST, name, asked)
     assert mine.status_code in ({403} if asked.whole else {200, 404}), f"{asked}: {mine.text}"
     for other in others:
@@ -512,12 +512,12 @@ def _differing_tools(twins: Twins, name: str, others: Sequence[World]) -> Iterat
 
 
 def test_no_answer_depends_on_the_outside(twins: Twins) -> None:
-    """No status, header or body of any route or tool differs between tenants that differ only outside the scope. A
-    question of each route goes round the kinds of scopes."""
+    """No status, header or body of any route or tool differs between tenants that differ only outside the scope. Each
+    route is requested with one kind of scope."""
     kinds = cycle(PAYERS)
     rows = [row for row in twins.items(FIRST, "both", "chargebacks") if row["timestamp"][:10] == str(DAYS[-1])]
     topics = twins.items(FIRST, "tag", "topic-attributions")[-1:]
-    # The document that a PDF is made of is that of the page, which is faster.
+    # PDF files have the same content as pages, which are faster.
     everything = _everything(twins.of(FIRST)[0], rows, topics, most=1)
     questions = [each for each in everything if not each.path.endswith(".pdf")]
     told = [each for asked in questions for each in _differences(twins, next(kinds), [OTHERS], asked)]
@@ -529,7 +529,7 @@ def test_no_answer_depends_on_the_outside(twins: Twins) -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", SCOPES)
 def test_no_answer_to_any_scope_depends_on_the_outside(twins: Twins, name: str) -> None:
-    """Every request has the same response, within every scope, about every visible row."""
+    """Within every scope, every request about every visible row has the same response."""
     others = SCOPES[name][1]
     rows, topics = (twins.items(FIRST, name, path) for path in ("chargebacks", "topic-attributions"))
     questions = _everything(twins.of(FIRST)[0], rows, topics)
@@ -539,7 +539,7 @@ def test_no_answer_to_any_scope_depends_on_the_outside(twins: Twins, name: str) 
 
 
 def test_the_whole_differs(twins: Twins) -> None:
-    """Without a scope, most of these responses differ: the tests above would notice."""
+    """Without a scope, these responses differ, so the tests above would notice a difference."""
     for end in ("chargebacks", "billing", "resources.csv", "tags/keys", "costs", "search?q=a", "topics"):
         asked = Asked("GET", f"{PREFIX}/tenants/acme/{end}", {})
         assert list(_differences(twins, "whole", [OTHERS], asked)), end
@@ -547,8 +547,7 @@ def test_the_whole_differs(twins: Twins) -> None:
 
 @pytest.mark.parametrize("path", ["costs", "chargebacks", "findings"])
 def test_changes_outside_leave_what_a_client_has(twins: Twins, path: str) -> None:
-    """A caller with a scope gets 304 although data outside has changed, the first time and again; without a scope, the
-    response is another one."""
+    """A caller with a scope gets 304 after changes outside the scope; without a scope, the response changes."""
     asked = Asked("GET", f"{PREFIX}/tenants/acme/{path}", {})
     for who, status in (("identity", 304), ("tag", 304), ("category", 304), ("whole", 200)):
         tag = twins.ask(FIRST, who, asked).headers["etag"]

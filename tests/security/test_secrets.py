@@ -1,4 +1,4 @@
-"""No output has a secret: not logs of any level, responses, files, the list of processes, or a repr."""
+"""No output contains a secret: not logs of any level, responses, files, the list of processes, or a repr."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ COMMANDS = (["check", "--online"], ["verify"], ["run", "--recalculate"])
 
 @dataclass
 class Said:
-    """Everything that could be overheard."""
+    """Everything that could reveal a secret."""
 
     texts: dict[str, bytes] = field(default_factory=dict)
     processes: set[bytes] = field(default_factory=set)
 
 
 def secrets_of(demo: Demo) -> dict[str, bytes]:
-    """Every secret in every spelling, by what it is."""
+    """Return every secret in every encoding, by name."""
     info = demo.server.info
     plain = {"cloud secret": info.secret, "metrics password": PASSWORD}
     plain |= {f"flink secret of {access.region_id}": access.secret for access in info.flink}
@@ -50,7 +50,7 @@ def secrets_of(demo: Demo) -> dict[str, bytes]:
 
 @pytest.fixture
 def file(demo: Demo) -> Path:
-    """The demo's configuration with a password more, at the most talkative."""
+    """The demo's configuration with one more password, and all logging on."""
     written = yaml.safe_load(demo.file.read_text())
     metrics = written["tenants"]["acme"]["plugin_settings"]["metrics"]
     metrics |= {"auth_type": "basic", "username": "reader", "password": PASSWORD}
@@ -62,7 +62,7 @@ def file(demo: Demo) -> Path:
 
 
 def list_processes(said: Said, ended: threading.Event) -> None:
-    """Note the command lines of all processes until the end."""
+    """Record the command lines of all processes until the end."""
     while not ended.wait(0.05):
         for path in Path("/proc").glob("[0-9]*/cmdline"):
             try:
@@ -73,7 +73,7 @@ def list_processes(said: Said, ended: threading.Event) -> None:
 
 @pytest.fixture
 def said(file: Path, demo: Demo) -> Iterator[Said]:
-    """A service that runs, fails, gets requests and is stopped; and every command."""
+    """The output of a service that runs, fails, gets requests and is stopped, and of every command."""
     said, ended = Said(), threading.Event()
     watching = threading.Thread(target=list_processes, args=(said, ended), daemon=True)
     watching.start()
@@ -98,7 +98,7 @@ def _serve(said: Said, file: Path, demo: Demo, state: dict[str, str]) -> None:
     address = f"http://127.0.0.1:{yaml.safe_load(file.read_text())['api']['port']}"
     demo.server.faults.add("/prometheus/api/v1/query", Fault(status=401, times=2))
     log = file.parent / "service.log"
-    with log.open("wb") as output:  # a pipe would be full at once
+    with log.open("wb") as output:  # a pipe would fill up
         command = [*COMMAND, "serve", "--config", str(file)]
         process = subprocess.Popen(command, env=environment(**state), stdout=output, stderr=output)
     try:
@@ -122,7 +122,7 @@ def _serve(said: Said, file: Path, demo: Demo, state: dict[str, str]) -> None:
 
 @pytest.mark.usefixtures("process")
 def test_nothing_that_a_service_says_or_writes_has_a_secret(said: Said, file: Path, demo: Demo) -> None:
-    """Logs at their most detailed, responses, process lists and files, with failures of all kinds on the way."""
+    """Logs at the highest level, responses, process lists and files have no secret, with failures of all kinds."""
     texts = dict(said.texts)
     texts["the list of processes"] = b"\n".join(said.processes)
     texts |= {str(path): path.read_bytes() for path in file.parent.rglob("*") if path.is_file() and path != file}
@@ -136,14 +136,14 @@ def test_nothing_that_a_service_says_or_writes_has_a_secret(said: Said, file: Pa
 
 
 def test_the_test_would_notice(file: Path, demo: Demo) -> None:
-    """The secrets are in the configuration, spelt as they are looked for."""
+    """The configuration has the secrets as they are searched for."""
     text = file.read_bytes()
     names = [name for name, secret in secrets_of(demo).items() if secret in text]
     assert {"cloud secret", "metrics password"} <= set(names)
 
 
 def test_no_repr_has_a_secret(file: Path, demo: Demo) -> None:
-    """Neither the configuration nor anything in it shows a secret when it is printed."""
+    """The repr of the configuration, and of anything in it, shows no secret."""
     configuration = load_configuration(file)
     tenant = configuration.tenants["acme"]
     shown = [configuration, tenant, tenant.settings, tenant.plugin_settings, tenant.storage, vars(tenant)]

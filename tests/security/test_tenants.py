@@ -1,4 +1,4 @@
-"""No tenant reaches another's data: not through any endpoint, with any id, or with any path."""
+"""No tenant can reach the data of another, through any endpoint, id or path."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from tests.api.conftest import DAYS, LAST
 from tests.support.facts import ECOSYSTEM, TENANT_ID, Share, line, replace_day, tenant_store, write_lines, write_shares
 from tests.support.serving import served, services_for
 
-#: Occurs in all data that is acme's alone, and in no request of this file.
+#: Occurs in all data of acme only, and in no request of this file.
 MARK = "acmes-own"
 #: A resource, an identity and a tag key that both tenants have.
 RESOURCE, IDENTITY, KEY = "lkc-both", "sa-both", "team"
 
 
 def fill(store: TenantStore, mark: str) -> None:
-    """The same ids in both tenants, with names, values and amounts of their own."""
+    """Write the same ids to both tenants, with different names, values and amounts."""
     shares = [Share(day, IDENTITY, "1", resource=RESOURCE, product=mark) for day in DAYS]
     shares += [Share(day, f"sa-{mark}", "1", resource=f"lkc-{mark}") for day in DAYS]
     write_shares(store.facts, shares)
@@ -57,7 +57,7 @@ def fill(store: TenantStore, mark: str) -> None:
 
 
 def topics(day: date, mark: str) -> pa.Table:
-    """One topic of the resource on a day."""
+    """Return one topic of the resource on a day."""
     row = {field.name: mark for field in TOPIC_ATTRIBUTIONS if field.type == pa.string()}
     row |= {"cluster_resource_id": RESOURCE, "attribution_method": "even_split"}
     when = datetime(day.year, day.month, day.day, tzinfo=UTC)
@@ -67,7 +67,7 @@ def topics(day: date, mark: str) -> pa.Table:
 
 
 def service(*stores: TenantStore) -> FastAPI:
-    """The application over these tenants, with topics."""
+    """Return an application with these tenants, with topics enabled."""
     services = services_for(*stores)
     tenants = {name: replace(view, topic_attribution_status="enabled") for name, view in services.tenants.items()}
     return create_app(replace(services, tenants=tenants))
@@ -97,7 +97,7 @@ def address(stores: tuple[TenantStore, TenantStore]) -> Iterator[str]:
 
 
 def acmes_dimension() -> int:
-    """A dimension that only acme has."""
+    """Return a dimension that only acme has."""
     row = Share(LAST, f"sa-{MARK}", "1", resource=f"lkc-{MARK}").row()
     return dimension_id(tuple(row[name] for name in DIMENSION_COLUMNS))
 
@@ -158,8 +158,8 @@ def bodies() -> dict[str, Any]:
 
 
 def test_every_endpoint_as_another_tenant(address: str, stores: tuple[TenantStore, TenantStore]) -> None:
-    """No request to globex with ids that acme has too returns or changes anything of acme; an endpoint without a
-    request in this test fails it."""
+    """No request to globex with ids that acme has as well returns or changes anything of acme; the test fails if an
+    endpoint has no request."""
     acme, _ = stores
     before = everything_of(acme)
     prefix = "/api/v1/tenants/{tenant_name}"
@@ -213,14 +213,15 @@ def test_every_endpoint_as_another_tenant(address: str, stores: tuple[TenantStor
 
 
 def everything_of(store: TenantStore) -> list[Any]:
-    """All rows of the control database, and the versions of the facts."""
+    """Return all rows of the control database, and the versions of the facts."""
     with store.control.read() as connection:
         rows = [connection.execute(select(table)).all() for table in schema.metadata.sorted_tables]
     return [*rows, [store.facts.snapshot(name).version for name in ("billing", "chargebacks", "dimensions")]]
 
 
 def test_filters_do_not_leave_the_tenant(address: str) -> None:
-    """Ids, tags and searches that only acme has find nothing in globex, quotes and wildcards included."""
+    """Ids, tags and searches that match only acme's data find nothing in globex, and neither do quotes and
+    wildcards."""
     with httpx.Client(base_url=f"{address}/api/v1/tenants/globex", timeout=60) as client:
         for path, name in (
             ("/chargebacks", "identity_id"),
@@ -258,7 +259,7 @@ TRAVERSALS = [
 
 @pytest.mark.parametrize("path", TRAVERSALS)
 def test_paths_do_not_leave_their_tenant(address: str, path: str) -> None:
-    """A path is taken as it is written: dots, encoded slashes and NULs lead nowhere."""
+    """Dots, encoded slashes and NULs in a path do not lead to other data."""
     host = urlsplit(address)
     connection = http.client.HTTPConnection(str(host.hostname), host.port, timeout=30)
     connection.putrequest("GET", path, skip_accept_encoding=True)
@@ -272,7 +273,7 @@ def test_paths_do_not_leave_their_tenant(address: str, path: str) -> None:
 
 
 def test_bodies_do_not_leave_their_tenant(address: str, stores: tuple[TenantStore, TenantStore]) -> None:
-    """A tag for an entity that only acme has is not made, in either tenant."""
+    """A tag for an entity that only acme has is not created in either tenant."""
     tag = {"entity_type": "identity", "entity_id": f"sa-{MARK}", "tag_key": "x", "tag_value": "y"}
     answer = httpx.post(f"{address}/api/v1/tenants/globex/tags/bulk", json={"items": [tag]}, timeout=30)
     assert answer.status_code == 404
@@ -282,7 +283,7 @@ def test_bodies_do_not_leave_their_tenant(address: str, stores: tuple[TenantStor
 
 
 def test_the_two_tenants_are_told_apart(stores: tuple[TenantStore, TenantStore], tmp_path: Path) -> None:
-    """The tests above would notice: acme's mark is in acme's responses."""
+    """Responses of acme contain its mark, so the tests above would notice it."""
     acme, globex = stores
     assert (acme.ecosystem, globex.ecosystem) == (ECOSYSTEM, ECOSYSTEM)
     with served(service(acme)) as alone:

@@ -1,4 +1,4 @@
-"""Outbound connections are made to whom they say they are made to."""
+"""Outbound connections verify the server's certificate."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SECRET = "a-secret-that-nobody-may-see"
 
 
 class Impostor(BaseHTTPRequestHandler):
-    """Responds to everything, and remembers the requests."""
+    """Responds to every request, and records the requests."""
 
     heard: list[str]
 
@@ -37,7 +37,7 @@ class Impostor(BaseHTTPRequestHandler):
     do_POST = do_GET  # noqa: N815
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def impostor(certificate: Path) -> Iterator[tuple[str, list[str]]]:
-    """A server on the loopback with that certificate: its address, and the headers that reached it."""
+    """A server on the loopback with that certificate; yields its address and the headers that it received."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate / "certificate.pem", certificate / "key.pem")
     heard: list[str] = []
@@ -69,7 +69,7 @@ def impostor(certificate: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def test_an_unknown_certificate_is_refused(impostor: tuple[str, list[str]]) -> None:
-    """A server that cannot prove its name receives nothing: no request, no credentials."""
+    """A server without a trusted certificate receives no request and no credentials."""
     address, heard = impostor
     credentials = Credentials.basic("user", SECRET)
     with (
@@ -84,7 +84,7 @@ def test_an_unknown_certificate_is_refused(impostor: tuple[str, list[str]]) -> N
 
 
 def test_the_metrics_source_is_verified(impostor: tuple[str, list[str]]) -> None:
-    """The same holds for the metrics source."""
+    """Certificates of the metrics source are verified as well."""
     address, heard = impostor
     settings = MetricsSettings.model_validate({"url": address, "auth_type": "bearer", "bearer_token": SECRET})
     with (
@@ -98,8 +98,7 @@ def test_the_metrics_source_is_verified(impostor: tuple[str, list[str]]) -> None
 def test_an_authority_of_ones_own(
     impostor: tuple[str, list[str]], certificate: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`SSL_CERT_FILE` names the authority of a company's own servers; then they are trusted. A renewed file counts
-    without a restart."""
+    """Servers with a certificate from `SSL_CERT_FILE` are trusted; a changed file is used without a restart."""
     address, heard = impostor
     authorities = tmp_path / "authorities.pem"
     authorities.write_text(Path(certifi.where()).read_text())

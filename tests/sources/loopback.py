@@ -14,7 +14,7 @@ Script = Callable[["Asked"], "Answer"]
 
 @dataclass(frozen=True)
 class Asked:
-    """One request as it came: ``number`` counts from 0, ``query`` and ``form`` are decoded."""
+    """One received request: ``number`` counts from 0, ``query`` and ``form`` are decoded."""
 
     number: int
     method: str
@@ -26,8 +26,8 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answer:
-    """A response; ``promise`` announces a longer body than is sent, ``pieces`` is the number of parts in which the body
-    is sent, with ``pause`` seconds between them, ``hold`` waits before anything is sent."""
+    """A response; ``promise`` announces more bytes than are sent, ``pieces`` is the number of parts in which the body
+    is sent, with ``pause`` seconds between them, and ``hold`` is the delay in seconds before the response."""
 
     body: str | bytes = "{}"
     status: int = 200
@@ -40,7 +40,7 @@ class Answer:
 
 
 class Loopback:
-    """Serves ``script`` on 127.0.0.1 for as long as the ``with`` lasts; ``asked`` records every request."""
+    """Serves ``script`` on 127.0.0.1 for the length of the ``with``; ``asked`` records every request."""
 
     def __init__(self, script: Script) -> None:
         self.asked: list[Asked] = []
@@ -60,7 +60,7 @@ class Loopback:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop serving; responses that are held back are released."""
+        """Stop serving; delayed responses are released."""
         self._closing.set()
         self._server.shutdown()
         self._server.server_close()
@@ -116,5 +116,5 @@ class Loopback:
 
 
 def each(*answers: Answer) -> Script:
-    """Return the responses one after the other; the last one for all further requests."""
+    """Return the responses in order, and the last one for all further requests."""
     return lambda asked: answers[min(asked.number, len(answers) - 1)]

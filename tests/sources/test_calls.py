@@ -13,7 +13,7 @@ from chargeback.sources.http import Call, HttpClient, Limits
 
 
 def test_threads_lose_no_call() -> None:
-    """Every call of every thread counts."""
+    """Calls of several threads are counted exactly."""
     counter = CallCounter()
     with ThreadPoolExecutor(4) as pool:
         for _ in range(400):
@@ -23,7 +23,7 @@ def test_threads_lose_no_call() -> None:
 
 
 def test_what_was_read_does_not_change() -> None:
-    """A reading is a copy."""
+    """The counts that are read are a copy."""
     counter = CallCounter()
     before = counter.read()
     counter.count("metrics", "200")
@@ -31,7 +31,7 @@ def test_what_was_read_does_not_change() -> None:
 
 
 def test_a_call_without_an_answer_counts() -> None:
-    """Where no server listens, every attempt counts as unanswered."""
+    """If no server listens, every attempt counts as a call without a response."""
     limits = Limits(attempts=2, first_backoff_seconds=0.01)
     with (
         HttpClient("http://127.0.0.1:1", source="nobody", stop=Event(), limits=limits) as client,

@@ -17,13 +17,13 @@ def test_basic_header_is_user_and_password_in_base64() -> None:
 
 
 def test_repr_shows_nothing() -> None:
-    """A credential that is printed shows neither user nor secret."""
+    """The repr of a credential shows neither user nor secret."""
     shown = repr(Credentials.basic("the-key", "the-secret")) + str(Credentials.bearer("the-token"))
     assert "the-" not in shown
 
 
 def test_redact_takes_out_the_secret_in_each_form() -> None:
-    """The password and the whole header value are removed from a text of a third party."""
+    """The password and the whole header value are removed from a third party's text."""
     credentials = Credentials.basic("user", "s3cret-word")
     token = credentials.header.removeprefix("Basic ")
     assert credentials.redact(f"refused {token}, s3cret-word") == "refused ***, ***"
@@ -31,7 +31,7 @@ def test_redact_takes_out_the_secret_in_each_form() -> None:
 
 @pytest.mark.parametrize("bad", ["", "line\nbreak", "tab\tbed"])
 def test_what_no_header_can_carry_is_a_configuration_error(bad: str) -> None:
-    """A secret with a line break (a file read whole) is refused without being shown."""
+    """A secret with a line break is an error that does not show it."""
     with pytest.raises(ConfigurationError) as caught:
         Credentials.bearer(bad)
     with pytest.raises(ConfigurationError):
@@ -40,6 +40,6 @@ def test_what_no_header_can_carry_is_a_configuration_error(bad: str) -> None:
 
 
 def test_a_bearer_token_outside_ascii_is_a_configuration_error() -> None:
-    """A token that HTTP cannot carry is refused before anything is sent."""
+    """A token with characters that HTTP does not allow is an error before any request."""
     with pytest.raises(ConfigurationError):
         Credentials.bearer("tökén")

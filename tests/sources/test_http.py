@@ -1,4 +1,4 @@
-"""The HTTP client: retries, limits, redirects, and waits that can be stopped."""
+"""The HTTP client: retries, limits, redirects, and cancellable waits."""
 
 from __future__ import annotations
 
@@ -48,26 +48,26 @@ QUICK = Limits(
 
 @pytest.fixture
 def stop() -> threading.Event:
-    """Set it to stop the client."""
+    """An event that stops the client."""
     return threading.Event()
 
 
 def client_for(
     server: Loopback, stop: threading.Event, limits: Limits = QUICK, credentials: Credentials | None = None
 ) -> HttpClient:
-    """A client of the loopback server."""
+    """Return a client of the loopback server."""
     credentials = credentials or Credentials.basic("key", SECRET)
     return HttpClient(server.url, source="test", stop=stop, limits=limits, credentials=credentials)
 
 
 def ask(script: Script, stop: threading.Event, limits: Limits = QUICK) -> tuple[object, list[Asked]]:
-    """Return the client's result of the script, and the requests that it sent."""
+    """Run the client against the script; return its result and the requests."""
     with Loopback(script) as server, client_for(server, stop, limits) as client:
         return client.read_json(Call("/x", {"q": "1"})), server.asked
 
 
 def refused(script: Script, stop: threading.Event, limits: Limits = QUICK) -> tuple[SourceError, list[Asked]]:
-    """The error that the script leads to, and the requests that were sent."""
+    """Run the client against the script; return the error and the requests."""
     with Loopback(script) as server, client_for(server, stop, limits) as client:
         with pytest.raises(SourceError) as caught:
             client.read_json(Call("/x"))
@@ -75,7 +75,7 @@ def refused(script: Script, stop: threading.Event, limits: Limits = QUICK) -> tu
 
 
 def test_a_question_and_its_answer(stop: threading.Event) -> None:
-    """Parameters and credentials are sent; numbers come back exact."""
+    """Parameters and credentials are sent; numbers are exact."""
     answer, asked = ask(each(Answer('{"n": 1.10}')), stop)
     assert answer == {"n": Decimal("1.10")}
     assert asked[0].query == {"q": "1"}
@@ -83,7 +83,7 @@ def test_a_question_and_its_answer(stop: threading.Event) -> None:
 
 
 def test_a_form_is_posted(stop: threading.Event) -> None:
-    """A call with a form is a form-encoded POST."""
+    """A call with a form is sent as a form-encoded POST."""
     with Loopback(each(Answer())) as server, client_for(server, stop) as client:
         client.read_json(Call("/x", form={"query": "a+b &c"}))
         assert (server.asked[0].method, server.asked[0].form) == ("POST", {"query": "a+b &c"})
@@ -91,21 +91,21 @@ def test_a_form_is_posted(stop: threading.Event) -> None:
 
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_what_may_pass_is_asked_again(stop: threading.Event, status: int) -> None:
-    """Throttling and server errors are tried again until they pass."""
+    """Throttling and server errors are retried."""
     answer, asked = ask(each(Answer(status=status), Answer(status=status), Answer('{"ok": true}')), stop)
     assert answer == {"ok": True}
     assert len(asked) == 3
 
 
 def test_a_body_cut_short_is_asked_again(stop: threading.Event) -> None:
-    """A connection closed too early, truncated JSON and a proxy's page are no valid responses."""
+    """Truncated responses, truncated JSON and a proxy's page are retried."""
     script = each(Answer("{}", promise=10), Answer('{"a": ['), Answer("<html>"), Answer('{"ok": true}'))
     assert ask(script, stop)[0] == {"ok": True}
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404])
 def test_a_refusal_is_final(stop: threading.Event, status: int) -> None:
-    """A refusal is not repeated; the error has the address, the status and the provider's words."""
+    """Other client errors are not retried; the error has the address, the status and the provider's message."""
     body = json.dumps({"errors": [{"title": "No", "detail": "you may not"}]})
     with Loopback(each(Answer(body, status=status))) as server, client_for(server, stop) as client:
         with pytest.raises(SourceRejected) as caught:
@@ -116,7 +116,7 @@ def test_a_refusal_is_final(stop: threading.Event, status: int) -> None:
 
 
 def test_attempts_are_limited(stop: threading.Event) -> None:
-    """After a number of attempts, a server that keeps failing is given up."""
+    """After the maximum number of attempts, the client fails."""
     error, asked = refused(each(Answer(status=500)), stop)
     assert isinstance(error, SourceUnavailable)
     assert error.retryable
@@ -124,7 +124,7 @@ def test_attempts_are_limited(stop: threading.Event) -> None:
 
 
 def test_nobody_listens(stop: threading.Event) -> None:
-    """A refused connection is an unreachable source, named by its address; the client does not try to connect again."""
+    """A refused connection is an error with the address, without retries."""
     with Loopback(each(Answer())) as server:
         client = client_for(server, stop)
     with client:
@@ -141,11 +141,11 @@ def test_nobody_listens(stop: threading.Event) -> None:
     "sent", [b"", b"HTTP/1.1 200 OK\r\nContent-Le", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"]
 )
 def test_a_connection_that_breaks_has_one_text(stop: threading.Event, sent: bytes, linger: int | None) -> None:
-    """However a connection breaks, the error is the same, so that the days that it fails have one cause."""
+    """The error is the same for every kind of broken connection, so that the days that it affects have one cause."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def _break_connections() -> None:
-            with suppress(OSError):  # the listener was closed: the test is over
+            with suppress(OSError):  # the listener is closed at the end of the test
                 while True:
                     connection, _ = listener.accept()
                     with connection:
@@ -166,7 +166,7 @@ def test_a_connection_that_breaks_has_one_text(stop: threading.Event, sent: byte
 
 
 def test_refused_credentials_are_not_tried_again(stop: threading.Event) -> None:
-    """When the very first response is 401, every other call fails with the same error and nothing more is sent."""
+    """If the first response is 401, every other call fails with the same error without sending a request."""
     with Loopback(each(Answer(status=401))) as server, client_for(server, stop) as client:
         for path in ("/x", "/y"):
             with pytest.raises(SourceRejected, match=f"GET {server.url}/x: HTTP 401"):
@@ -176,7 +176,7 @@ def test_refused_credentials_are_not_tried_again(stop: threading.Event) -> None:
 
 @pytest.mark.parametrize("answers", [(Answer(), Answer(status=401)), (Answer(status=403), Answer(status=404))])
 def test_one_refusal_among_others_stops_nothing(stop: threading.Event, answers: tuple[Answer, ...]) -> None:
-    """Credentials that worked once, and refusals of one thing alone, leave the other calls as they are."""
+    """After a success, a 401 does not affect other calls; neither do other client errors."""
     with Loopback(each(*answers, Answer('{"ok": true}'))) as server, client_for(server, stop) as client:
         for _ in answers:
             with suppress(SourceRejected):
@@ -185,7 +185,7 @@ def test_one_refusal_among_others_stops_nothing(stop: threading.Event, answers: 
 
 
 def test_throttling_outlives_the_attempts_but_not_the_deadline(stop: threading.Event) -> None:
-    """429s are waited out until the deadline, however many they are."""
+    """Any number of 429s is retried until the deadline."""
     limits = Limits(attempts=2, deadline_seconds=1, first_backoff_seconds=0.02, longest_backoff_seconds=0.05)
     error, asked = refused(each(Answer(status=429)), stop, limits)
     assert isinstance(error, SourceUnavailable)
@@ -193,14 +193,14 @@ def test_throttling_outlives_the_attempts_but_not_the_deadline(stop: threading.E
 
 
 def test_retry_after_is_honoured(stop: threading.Event) -> None:
-    """The client does not come back before the server said."""
+    """The client waits at least as long as Retry-After says."""
     started = time.monotonic()
     ask(each(Answer(status=429, headers={"Retry-After": "1"}), Answer()), stop)
     assert time.monotonic() - started >= 1
 
 
 def test_a_wait_past_the_deadline_is_not_begun(stop: threading.Event) -> None:
-    """If the server wants a retry in an hour, the client fails at once."""
+    """If Retry-After exceeds the deadline, the client fails at once."""
     started = time.monotonic()
     error, _ = refused(each(Answer(status=429, headers={"Retry-After": "3600"})), stop)
     assert isinstance(error, SourceUnavailable)
@@ -217,7 +217,7 @@ def test_a_wait_past_the_deadline_is_not_begun(stop: threading.Event) -> None:
     ids=["retry-after", "silence", "slow drip"],
 )
 def test_stop_ends_every_wait(stop: threading.Event, answer: Answer) -> None:
-    """Every wait of the client ends soon after it is stopped."""
+    """A stop ends every wait of the client soon."""
     patient = Limits(deadline_seconds=600, exchange_seconds=600, silence_seconds=600)
     with Loopback(each(answer)) as server, client_for(server, stop, patient) as client:
         timer = threading.Timer(0.3, stop.set)
@@ -230,7 +230,7 @@ def test_stop_ends_every_wait(stop: threading.Event, answer: Answer) -> None:
 
 
 def test_nothing_is_sent_when_told_to_stop(stop: threading.Event) -> None:
-    """A client that was stopped sends nothing any more."""
+    """After a stop, the client sends no requests."""
     stop.set()
     with Loopback(each(Answer())) as server, client_for(server, stop) as client:
         with pytest.raises(Stopped):
@@ -239,7 +239,7 @@ def test_nothing_is_sent_when_told_to_stop(stop: threading.Event) -> None:
 
 
 def test_a_slow_drip_is_cut_off(stop: threading.Event) -> None:
-    """A response that never ends, byte by byte, does not hold the client for ever."""
+    """A response that arrives byte by byte is cancelled at its time limit."""
     limits = Limits(attempts=1, deadline_seconds=1, exchange_seconds=0.5)
     started = time.monotonic()
     error, _ = refused(each(Answer('"' + "x" * 1000 + '"', pieces=1000, pause=0.05)), stop, limits)
@@ -248,14 +248,14 @@ def test_a_slow_drip_is_cut_off(stop: threading.Event) -> None:
 
 
 def test_a_body_beyond_the_limit_is_not_read(stop: threading.Event) -> None:
-    """A response beyond the limit is refused, not held in memory."""
+    """A response that exceeds the limit is an error and is not kept in memory."""
     error, asked = refused(each(Answer('"' + "x" * 200_000 + '"')), stop)
     assert isinstance(error, SourceTooLarge)
     assert len(asked) == 1
 
 
 def zipped(body: str, **headers: str) -> Answer:
-    """Return a response in gzip."""
+    """Return a response compressed with gzip."""
     return Answer(gzip.compress(body.encode()), headers={"Content-Encoding": "gzip"} | headers)
 
 
@@ -267,7 +267,7 @@ def test_a_compressed_answer(stop: threading.Event) -> None:
 
 
 def test_a_few_bytes_that_hold_many_are_refused(stop: threading.Event) -> None:
-    """The limit counts what is decompressed, no more is decompressed than that, and the error names the address."""
+    """The limit applies to the decompressed size, decompression stops there, and the error has the address."""
     bomb = zipped("[" + "0," * 50_000_000 + "0]")
     tracemalloc.start()
     try:
@@ -282,7 +282,7 @@ def test_a_few_bytes_that_hold_many_are_refused(stop: threading.Event) -> None:
 
 
 def test_a_compressed_answer_that_is_cut_short_is_asked_for_again(stop: threading.Event) -> None:
-    """The rest may be lost or may never have been sent: either way, the next response may be complete."""
+    """A truncated compressed response is retried."""
     whole = zipped('{"a": 1}')
     short = Answer(whole.body[:-9], headers=whole.headers)
     answer, asked = ask(each(short, whole), stop)
@@ -290,7 +290,7 @@ def test_a_compressed_answer_that_is_cut_short_is_asked_for_again(stop: threadin
 
 
 def test_redirects_on_the_same_server_keep_the_credentials(stop: threading.Event) -> None:
-    """A redirect on the same origin is followed, with the Authorization header."""
+    """A redirect to the same origin is followed with the Authorization header."""
     answer, asked = ask(each(Answer(status=302, headers={"Location": "/y?z=2"}), Answer('{"ok": 1}')), stop)
     assert answer == {"ok": 1}
     assert (asked[1].path, asked[1].query) == ("/y", {"z": "2"})
@@ -298,14 +298,14 @@ def test_redirects_on_the_same_server_keep_the_credentials(stop: threading.Event
 
 
 def test_redirects_do_not_go_on_for_ever(stop: threading.Event) -> None:
-    """A circle of redirects is given up."""
+    """A redirect loop is an error."""
     error, asked = refused(each(Answer(status=302, headers={"Location": "/x"})), stop)
     assert isinstance(error, SourceRejected)
     assert len(asked) == 6
 
 
 def test_credentials_never_reach_another_server(stop: threading.Event) -> None:
-    """A redirect to another origin is refused and nothing is sent there."""
+    """A redirect to another origin is an error, and nothing is sent there."""
     with Loopback(each(Answer())) as other:
         location = {"Location": f"{other.url}/steal"}
         error, _ = refused(each(Answer(status=307, headers=location)), stop)
@@ -321,7 +321,7 @@ def everything_logged(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCa
 
 
 def test_no_secret_in_logs_errors_and_reprs(stop: threading.Event, everything_logged: pytest.LogCaptureFixture) -> None:
-    """Even a server that echoes the Authorization header back does not get it into a log or an error."""
+    """No secret appears in logs, errors or reprs, even if a server echoes the Authorization header."""
 
     def echo(asked: Asked) -> Answer:
         return Answer(f"{'x' * 470} {asked.headers['Authorization']} {SECRET}", status=403 if asked.number else 500)
@@ -341,7 +341,7 @@ def test_no_secret_in_logs_errors_and_reprs(stop: threading.Event, everything_lo
 def test_one_line_per_request_without_its_query(
     stop: threading.Event, everything_logged: pytest.LogCaptureFixture
 ) -> None:
-    """Each request leaves one debug line with path and status, never with the query."""
+    """Each request is logged in one debug line with path and status, without the query."""
     with Loopback(each(Answer())) as server, client_for(server, stop) as client:
         client.read_json(Call("/x", {"page_token": "opaque-token"}))
     lines = [record for record in everything_logged.records if record.name == "chargeback.sources.http"]
@@ -351,7 +351,7 @@ def test_one_line_per_request_without_its_query(
 
 
 def test_a_429_holds_back_everybody_who_shares_the_limit(stop: threading.Event, tmp_path: Path) -> None:
-    """A limit in one client's response also holds for other clients of the same limit."""
+    """A 429 to one client delays all clients with the same limit."""
     first, second = (RateLimiter(tmp_path, "org", rate=1000, burst=10) for _ in range(2))
     with Loopback(each(Answer(status=429, headers={"Retry-After": "1"}), Answer())) as server:
         started = time.monotonic()
@@ -368,7 +368,7 @@ def test_a_429_holds_back_everybody_who_shares_the_limit(stop: threading.Event, 
 
 
 def test_threads_share_a_client(stop: threading.Event) -> None:
-    """Many threads may send requests at the same time; each gets its own response."""
+    """Threads can share a client; each gets the response to its own request."""
 
     def echo(asked: Asked) -> Answer:
         return Answer(json.dumps(asked.query))
@@ -391,7 +391,7 @@ TEXT = b"what the provider says " * 50
 
 
 def read(sent: bytes, encoding: str, largest: int = 10_000, *, pieces: int = 1) -> bytes:
-    """Return a body that arrives in pieces of some bytes."""
+    """Return a body that arrives in pieces of ``pieces`` bytes."""
     body = ResponseBody(encoding, largest, "http://source/x")
     for start in range(0, len(sent), pieces):
         body.add(sent[start : start + pieces])
@@ -411,13 +411,13 @@ def read(sent: bytes, encoding: str, largest: int = 10_000, *, pieces: int = 1) 
     ],
 )
 def test_what_was_sent_arrives(sent: bytes, encoding: str, pieces: int) -> None:
-    """The body is the same for every compression and every division into pieces."""
+    """The body is the same for every compression and every size of pieces."""
     assert read(sent, encoding, pieces=pieces) == TEXT
 
 
 @pytest.mark.parametrize(("sent", "encoding"), [(TEXT, ""), (gzip.compress(TEXT, mtime=0), "gzip")])
 def test_the_limit_is_exact(sent: bytes, encoding: str) -> None:
-    """As many bytes as the limit are taken, and not one more."""
+    """A body may be exactly as long as the limit, and no longer."""
     assert read(sent, encoding, len(TEXT)) == TEXT
     with pytest.raises(SourceTooLarge, match="the response of http://source/x is larger than"):
         read(sent, encoding, len(TEXT) - 1)
@@ -434,7 +434,7 @@ def test_the_limit_is_exact(sent: bytes, encoding: str) -> None:
     ],
 )
 def test_what_cannot_be_read_may_be_better_next_time(sent: bytes, encoding: str, reason: str) -> None:
-    """The error names the address."""
+    """A body that cannot be decoded is a temporary error with the address."""
     with pytest.raises(SourceUnavailable, match=rf"http://source/x.*{reason}"):
         read(sent, encoding)
 
@@ -443,7 +443,7 @@ HERE = "https://api.confluent.cloud/a"
 
 
 def follow(here: str, location: str | None, *, method: str = "GET", status: int = 307, authorized: bool = True) -> str:
-    """The next address for a client that trusts confluent.cloud."""
+    """Return the next address for a client that trusts confluent.cloud."""
     found = next_address(
         method, status, httpx.URL(here), location, authorized=authorized, trusted_domain="confluent.cloud"
     )
@@ -460,7 +460,8 @@ def follow(here: str, location: str | None, *, method: str = "GET", status: int 
     ],
 )
 def test_followed_with_credentials(here: str, location: str, there: str) -> None:
-    """The same origin, https of the same host, and the provider's own domain may be given the credentials."""
+    """Redirects to the same origin, to https on the same host, and to the provider's own domain keep the
+    credentials."""
     assert follow(here, location) == there
 
 
@@ -480,19 +481,19 @@ def test_followed_with_credentials(here: str, location: str, there: str) -> None
     ],
 )
 def test_not_followed_with_credentials(here: str, location: str | None) -> None:
-    """Another host, a downgrade or an odd address never sees the credentials."""
+    """Redirects to another host, without encryption or with an invalid address are errors if there are credentials."""
     with pytest.raises(SourceRejected):
         follow(here, location)
 
 
 def test_without_credentials_another_host_may_answer() -> None:
-    """There is nothing to give away in an open GET."""
+    """Without credentials, a GET may be redirected to another host."""
     assert follow("http://a/x", "http://b/x", authorized=False) == "http://b/x"
 
 
 @pytest.mark.parametrize(("status", "location"), [(302, "/b"), (303, "/b"), (307, "http://other/b")])
 def test_a_post_is_repeated_only_where_it_is_meant_for(status: int, location: str) -> None:
-    """A POST follows 307 and 308 on the same origin only."""
+    """A POST is redirected only with 307 or 308 on the same origin."""
     with pytest.raises(SourceRejected):
         follow("http://metrics/a", location, method="POST", status=status, authorized=False)
     assert follow("http://metrics/a", "/b", method="POST", status=308) == "http://metrics/b"

@@ -1,4 +1,4 @@
-"""Responses of a cluster over the Kafka protocol: librdkafka's mock cluster listens on real sockets."""
+"""Metadata of a cluster over the Kafka protocol: librdkafka's mock cluster listens on real sockets."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def admin(bootstrap_servers: str, *, stop: threading.Event | None = None, **more
 
 
 def test_brokers_and_topics(cluster: MockCluster) -> None:
-    """Brokers come with their ids and addresses, topics with partitions and replicas, both in order."""
+    """Brokers have ids and addresses, topics have partitions and replicas; both are ordered."""
     described = admin(cluster.bootstrap_servers).describe()
     assert described.cluster_id
     assert described.brokers == tuple(
@@ -44,20 +44,20 @@ def test_brokers_and_topics(cluster: MockCluster) -> None:
 
 
 def test_one_living_address_is_enough(cluster: MockCluster) -> None:
-    """Of several bootstrap servers some may be down."""
+    """One available bootstrap server is enough."""
     dead = f"127.0.0.1:{closed_port()}"
     assert len(admin(f"{dead},{cluster.bootstrap_servers}").describe().brokers) == 3
 
 
 def test_a_dead_cluster_is_unavailable() -> None:
-    """No server listens: after the timeout, that is a temporary failure, with the library's words."""
+    """If no server listens, this is a temporary error after the timeout, with the library's message."""
     with pytest.raises(SourceUnavailable, match=r"no response within 1 s: .*Connection refused") as caught:
         admin(f"127.0.0.1:{closed_port()}", timeout_seconds=1).describe()
     assert caught.value.source == "kafka"
 
 
 def test_waiting_ends_with_the_run() -> None:
-    """A run that must end does not wait for a cluster that does not respond."""
+    """A stop ends the wait for a cluster that does not respond."""
     stop = threading.Event()
     with closing(socket.socket()) as silent:
         silent.bind(("127.0.0.1", 0))
@@ -74,7 +74,7 @@ def test_waiting_ends_with_the_run() -> None:
 def test_a_cluster_without_sasl_does_not_learn_the_password(
     cluster: MockCluster, mechanism: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Credentials for a listener that wants none are an error; no text shows the password."""
+    """Credentials for a listener without authentication are an error, and no text shows the password."""
     with pytest.raises((SourceUnavailable, SourceRejected)) as caught:
         admin(
             cluster.bootstrap_servers,
@@ -91,21 +91,21 @@ def test_a_cluster_without_sasl_does_not_learn_the_password(
 
 
 def test_the_password_is_in_no_repr() -> None:
-    """The repr of a connection has no secret."""
+    """The repr of a connection shows no secret."""
     connection = KafkaConnection("k:9092", sasl_password="hush-hush", ssl_key_password="be-quiet")
     assert "hush" not in repr(connection)
     assert "quiet" not in repr(connection)
 
 
 def test_wrong_settings_are_refused_at_once() -> None:
-    """What the library cannot even begin with is an error that says why."""
+    """Settings that the library rejects are an error with the reason."""
     with pytest.raises(SourceRejected, match=r"ssl\.ca\.location"):
         admin("k:9092", security_protocol="SSL", ssl_ca_location="/no/such/file.pem").describe()
 
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A certificate for 127.0.0.1 that signs itself, and its key."""
+    """A self-signed certificate for 127.0.0.1, and its key."""
     folder = tmp_path_factory.mktemp("tls")
     certificate, key = folder / "certificate.pem", folder / "key.pem"
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
@@ -124,7 +124,7 @@ def tls(certificate: tuple[Path, Path]) -> ssl.SSLContext:
 
 @pytest.mark.usefixtures("process")
 def test_tls(cluster: MockCluster, tls: ssl.SSLContext, certificate: tuple[Path, Path]) -> None:
-    """Over TLS, with the configured authority, the response is the same."""
+    """With TLS and the configured authority, the metadata is the same."""
     with Guard(cluster, tls=tls) as guard:
         described = admin(
             guard.bootstrap_servers, security_protocol="SSL", ssl_ca_location=str(certificate[0])
@@ -134,7 +134,7 @@ def test_tls(cluster: MockCluster, tls: ssl.SSLContext, certificate: tuple[Path,
 
 @pytest.mark.usefixtures("process")
 def test_tls_with_an_unknown_authority_is_refused(cluster: MockCluster, tls: ssl.SSLContext) -> None:
-    """A cluster whose certificate no known authority has signed is refused."""
+    """A certificate of an unknown authority is an error."""
     with (
         Guard(cluster, tls=tls) as guard,
         pytest.raises((SourceUnavailable, SourceRejected), match=r"(?i)ssl|certificate"),
@@ -145,7 +145,7 @@ def test_tls_with_an_unknown_authority_is_refused(cluster: MockCluster, tls: ssl
 @pytest.mark.usefixtures("process")
 @pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
 def test_credentials(cluster: MockCluster, tls: ssl.SSLContext, certificate: tuple[Path, Path], protocol: str) -> None:
-    """A client with valid credentials gets the response, with and without TLS."""
+    """With valid credentials, the metadata is the same, with and without TLS."""
     encrypted = protocol == "SASL_SSL"
     with Guard(cluster, tls=tls if encrypted else None, users={"reader": "hush-hush"}) as guard:
         described = admin(
@@ -160,7 +160,7 @@ def test_credentials(cluster: MockCluster, tls: ssl.SSLContext, certificate: tup
 
 
 def test_wrong_credentials_are_refused_without_delay(cluster: MockCluster) -> None:
-    """A wrong password will be as wrong in a minute: it is refused long before the patience ends, and not shown."""
+    """A wrong password fails before the timeout, and is not shown."""
     began = time.monotonic()
     with (
         Guard(cluster, users={"reader": "hush-hush"}) as guard,
@@ -180,7 +180,7 @@ def test_wrong_credentials_are_refused_without_delay(cluster: MockCluster) -> No
 
 @pytest.mark.usefixtures("process")
 def test_without_the_package_the_message_says_what_to_install() -> None:
-    """Without the optional package, a query is an error that names the extra; importing the module needs nothing."""
+    """Without the optional package, a request is an error that names the extra; the module can be imported."""
     program = (
         "import sys; sys.modules['confluent_kafka'] = None\n"
         "from threading import Event\n"

@@ -1,4 +1,4 @@
-"""Queries to a Prometheus: a real one where it can respond so itself, scripted responses where it never would."""
+"""Queries of a real Prometheus, and scripted responses that it never sends."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ QUICK = Limits(attempts=2, deadline_seconds=10, first_backoff_seconds=0.01, long
 
 
 def openmetrics() -> Iterator[str]:
-    """Two series of an hour, and one with values that are no numbers of use."""
+    """Yield two series of an hour, and one with values that are not finite numbers."""
     start = int(DAY.timestamp())
     yield "# TYPE load gauge\n"
     for name in ("a", "b"):
@@ -45,7 +45,7 @@ def prometheus() -> Iterator[RealPrometheus]:
 
 
 def basic(url: str, password: str = PASSWORD) -> MetricsSettings:
-    """Settings with the user of the test server."""
+    """Return settings with the user of the test server."""
     return MetricsSettings(url=url, auth_type="basic", username=USER, password=SecretStr(password))
 
 
@@ -62,17 +62,17 @@ def scripted(*answers: Answer) -> Loopback:
 
 
 def plain(server: Loopback) -> PrometheusClient:
-    """A client without credentials."""
+    """Return a client without credentials."""
     return PrometheusClient(MetricsSettings(url=server.url), stop=Event(), limits=QUICK)
 
 
 def success(kind: str, result: object, **more: object) -> Answer:
-    """Return a successful response of a Prometheus."""
+    """Return a successful response as of a Prometheus."""
     return Answer(json.dumps({"status": "success", "data": {"resultType": kind, "result": result}, **more}))
 
 
 def test_an_instant_keeps_the_text_of_each_value(client: PrometheusClient) -> None:
-    """Labels and values come as they were served, digits untouched."""
+    """Labels and values are returned unchanged, with all digits."""
     found = client.instant("load", DAY + 5 * MINUTE)
     assert sorted((sample.labels["topic"], sample.value) for sample in found) == [("a", "5.1"), ("b", "5.1")]
 
@@ -84,43 +84,43 @@ def test_a_scalar_is_a_series_without_labels(client: PrometheusClient) -> None:
 
 
 def test_what_is_no_number_comes_as_text(client: PrometheusClient) -> None:
-    """NaN and infinities are passed on for the caller to judge."""
+    """NaN and infinities are returned as they are."""
     assert {sample.value for sample in client.instant("odd", DAY)} == {"NaN", "+Inf"}
 
 
 def test_a_range_has_both_ends(client: PrometheusClient) -> None:
-    """Start and end are inclusive, points come oldest first."""
+    """Start and end are inclusive; points are ordered by time."""
     (series,) = client.range('load{topic="a"}', DAY, DAY + 3 * MINUTE, MINUTE)
     assert series.points == tuple((DAY + n * MINUTE, f"{n}.1") for n in range(4))
 
 
 def test_a_wrong_query_is_refused_for_good(client: PrometheusClient) -> None:
-    """Bad PromQL is final and says what is wrong with it."""
+    """Invalid PromQL is a permanent error with the reason."""
     with pytest.raises(SourceRejected, match="parse error"):
         client.instant("load{", DAY)
 
 
 def test_an_impossible_query_is_refused_for_good(client: PrometheusClient) -> None:
-    """A query that cannot be executed (422) is not mistaken for one that is too large."""
+    """A query that cannot be executed (422) is a permanent error, not one of size."""
     with pytest.raises(SourceRejected, match="many-to-many"):
         client.instant("load + on() load", DAY + MINUTE)
 
 
 def test_too_many_samples_is_too_large(client: PrometheusClient) -> None:
-    """The limit of samples calls for smaller questions."""
+    """Exceeding the limit of samples is an error of size."""
     with pytest.raises(SourceTooLarge, match="too many samples"):
         client.range("load", DAY, DAY + timedelta(hours=1), timedelta(seconds=5))
 
 
 def test_too_many_points_is_too_large(client: PrometheusClient) -> None:
-    """The limit of the resolution calls for smaller questions."""
+    """Exceeding the limit of points is an error of size."""
     with pytest.raises(SourceTooLarge, match="maximum resolution"):
         client.range("load", DAY, DAY + timedelta(days=1), timedelta(seconds=1))
 
 
 @pytest.mark.parametrize("settings", ["wrong", "none"])
 def test_the_wrong_password_is_refused(prometheus: RealPrometheus, settings: str) -> None:
-    """Without the right password there is no response, and no retry."""
+    """A wrong password is an error without retries."""
     chosen = basic(prometheus.url, "wrong-password") if settings == "wrong" else MetricsSettings(url=prometheus.url)
     with PrometheusClient(chosen, stop=Event(), limits=QUICK) as client, pytest.raises(SourceRejected) as caught:
         client.instant("load", DAY)
@@ -129,7 +129,7 @@ def test_the_wrong_password_is_refused(prometheus: RealPrometheus, settings: str
 
 
 def test_a_bearer_token_is_sent() -> None:
-    """Bearer authentication sends the token, in a POSTed form."""
+    """The bearer token is sent with a form-encoded POST."""
     with scripted(success("vector", [])) as server:
         settings = MetricsSettings(url=server.url, auth_type="bearer", bearer_token=SecretStr("tok-123"))
         with PrometheusClient(settings, stop=Event()) as client:
@@ -154,7 +154,7 @@ def test_a_bearer_token_is_sent() -> None:
     ],
 )
 def test_refusals_that_smaller_questions_avoid(answer: Answer) -> None:
-    """Time-outs and limits of Prometheus and its relatives lead to smaller queries, not to retries."""
+    """Time-outs and size limits of Prometheus and compatible servers are errors of size, and not retried."""
     with scripted(answer) as server, plain(server) as client, pytest.raises(SourceTooLarge):
         client.instant("up", DAY)
     assert len(server.asked) == 1
@@ -171,7 +171,7 @@ def test_refusals_that_smaller_questions_avoid(answer: Answer) -> None:
     ],
 )
 def test_what_may_pass_is_tried_again(answer: Answer) -> None:
-    """Server errors, starting servers and proxies' pages are tried again and then unavailable."""
+    """Server errors, starting servers and proxies' pages are retried; then the source is unavailable."""
     with scripted(answer) as server, plain(server) as client, pytest.raises(SourceUnavailable):
         client.instant("up", DAY)
     assert len(server.asked) == QUICK.attempts
@@ -189,20 +189,20 @@ def test_what_may_pass_is_tried_again(answer: Answer) -> None:
     ],
 )
 def test_an_answer_of_another_shape_is_not_trusted(answer: Answer) -> None:
-    """A response that cannot be understood is an error, never an empty result."""
+    """A response of another shape is an error, not an empty result."""
     with scripted(answer) as server, plain(server) as client, pytest.raises(SourceDataError):
         client.instant("up", DAY)
 
 
 def test_native_histograms_are_left_out() -> None:
-    """A series without a number, a native histogram, is not counted and does no harm."""
+    """Series with only native histograms are ignored."""
     result = [{"metric": {}, "histogram": [1, {}]}, {"metric": {"a": "b"}, "value": [1.5, "7"]}]
     with scripted(success("vector", result)) as server, plain(server) as client:
         assert [sample.value for sample in client.instant("up", DAY)] == ["7"]
 
 
 def test_a_remark_on_the_query_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    """What Prometheus remarks on a query is passed on, but not with every query."""
+    """A warning or info about a query is logged only once."""
     remark = 'PromQL warning: encountered a mix of histograms and floats for metric name "up"'
     answer = success("vector", [], warnings=[remark])
     with caplog.at_level(logging.WARNING), scripted(answer) as server, plain(server) as client:
@@ -221,7 +221,7 @@ def test_a_remark_on_the_query_is_logged_once(caplog: pytest.LogCaptureFixture) 
     ],
 )
 def test_an_answer_that_says_it_is_partial_is_none(more: dict[str, object]) -> None:
-    """What a server calls incomplete itself is not taken for the whole: it may be had later."""
+    """A response that is marked as incomplete is a temporary error."""
     with scripted(success("vector", [], **more)) as server, plain(server) as client:
         with pytest.raises(SourcePartial, match="the answer is incomplete") as refused:
             client.instant("up", DAY)
@@ -230,7 +230,7 @@ def test_an_answer_that_says_it_is_partial_is_none(more: dict[str, object]) -> N
 
 
 def test_servers_are_asked_for_whole_answers(client: PrometheusClient) -> None:
-    """Requests tell Thanos and VictoriaMetrics to fail rather than to leave something out; Prometheus ignores it."""
+    """Requests ask Thanos and VictoriaMetrics not to return partial responses; Prometheus ignores the parameters."""
     with scripted(success("vector", [])) as server, plain(server) as other:
         other.instant("up", DAY)
     assert server.asked[0].form["partial_response"] == "false"

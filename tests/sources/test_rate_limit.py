@@ -17,7 +17,7 @@ FAR = float("inf")
 
 
 def file_of(folder: Path) -> Path:
-    """The only file in the folder."""
+    """Return the only file in the folder."""
     (file,) = folder.iterdir()
     return file
 
@@ -31,7 +31,7 @@ def test_a_burst_then_a_pace(tmp_path: Path) -> None:
 
 
 def test_waiting_for_a_turn_keeps_the_rate(tmp_path: Path) -> None:
-    """Ten turns at fifty a second and no burst take a little less than two tenths of a second at least."""
+    """Ten turns at fifty per second without a burst take at least a little less than 0.2 s."""
     limiter = RateLimiter(tmp_path, "org", rate=50, burst=1)
     started = time.monotonic()
     for _ in range(10):
@@ -41,7 +41,7 @@ def test_waiting_for_a_turn_keeps_the_rate(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["symbolic", "hard"])
 def test_a_link_is_not_followed(tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture) -> None:
-    """A link in place of the file is not followed; the limit then holds for this process."""
+    """A link in place of the file is not followed; the limit then applies to this process only."""
     state, victim = tmp_path / "state", tmp_path / "victim"
     state.mkdir()
     RateLimiter(state, "org", rate=0.1, burst=1).reserve()
@@ -57,7 +57,7 @@ def test_a_link_is_not_followed(tmp_path: Path, kind: str, caplog: pytest.LogCap
 
 
 def test_everybody_with_the_same_key_shares_it(tmp_path: Path) -> None:
-    """Two limiters of one key are one limit, of two keys two."""
+    """Limiters with the same key share a limit; those with different keys do not."""
     one, same, other = (RateLimiter(tmp_path, key, rate=0.1, burst=1) for key in ("a", "a", "b"))
     assert one.reserve() == 0
     assert same.reserve() > 0
@@ -72,10 +72,10 @@ def _take(folder: str, turns: int) -> None:
 
 @pytest.mark.extensive
 def test_processes_share_it(tmp_path: Path) -> None:
-    """Two processes together are no faster than one may be."""
+    """Two processes together are as slow as one."""
     spawn = multiprocessing.get_context("spawn")
     workers = [spawn.Process(target=_take, args=(str(tmp_path), 20)) for _ in range(2)]
-    # The clock begins with the first turn that anybody takes, not with the start of the interpreters.
+    # The clock begins with the first turn of any process, not with the start of the interpreters.
     RateLimiter(tmp_path, "org", rate=40, burst=1).reserve()
     started = time.monotonic()
     for worker in workers:
@@ -94,7 +94,7 @@ def _reserve(folder: str, turns: int) -> None:
 
 @pytest.mark.extensive
 def test_no_turn_is_lost_between_processes(tmp_path: Path) -> None:
-    """Processes that take turns as fast as they can use up exactly what there is."""
+    """Processes that take turns as fast as possible use exactly the allowed number."""
     spawn = multiprocessing.get_context("spawn")
     workers = [spawn.Process(target=_reserve, args=(str(tmp_path), 100)) for _ in range(4)]
     for worker in workers:
@@ -105,7 +105,7 @@ def test_no_turn_is_lost_between_processes(tmp_path: Path) -> None:
 
 
 def test_a_block_holds_for_all_and_no_burst_follows(tmp_path: Path) -> None:
-    """After the provider said stop, one request goes first, not a burst."""
+    """After a block by the provider, one request goes first rather than a burst."""
     limiter, other = (RateLimiter(tmp_path, "org", rate=1, burst=5) for _ in range(2))
     limiter.block(0.2)
     assert 0 < other.reserve() <= 0.2
@@ -114,7 +114,7 @@ def test_a_block_holds_for_all_and_no_burst_follows(tmp_path: Path) -> None:
 
 
 def test_stop_ends_the_wait(tmp_path: Path) -> None:
-    """A wait for a turn ends when it is stopped."""
+    """A stop ends the wait for a turn."""
     limiter = RateLimiter(tmp_path, "org", rate=1, burst=1)
     limiter.block(600)
     stop = threading.Event()
@@ -126,7 +126,7 @@ def test_stop_ends_the_wait(tmp_path: Path) -> None:
 
 
 def test_a_turn_past_the_deadline_is_not_waited_for(tmp_path: Path) -> None:
-    """If the turn comes after the deadline, the caller gets an error at once."""
+    """If the turn is after the deadline, the caller gets an error at once."""
     limiter = RateLimiter(tmp_path, "org", rate=1, burst=1)
     limiter.block(600)
     with pytest.raises(SourceUnavailable):
@@ -135,7 +135,7 @@ def test_a_turn_past_the_deadline_is_not_waited_for(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"garbage", b"nan", b"-5", b"1e300", b"\xff" * 40, b"9999999999999"])
 def test_a_broken_file_is_no_limit(tmp_path: Path, content: bytes) -> None:
-    """What a crash, another program or another start of the host left behind is forgotten."""
+    """A file that is invalid, or from before a restart of the host, is replaced."""
     limiter = RateLimiter(tmp_path, "org", rate=1, burst=1)
     limiter.reserve()
     file_of(tmp_path).write_bytes(content)
@@ -144,7 +144,7 @@ def test_a_broken_file_is_no_limit(tmp_path: Path, content: bytes) -> None:
 
 
 def test_a_folder_that_cannot_be_written_limits_this_process_alone(tmp_path: Path) -> None:
-    """Without a shared file the limit still holds within the process."""
+    """Without write access to the folder, the limit applies within the process."""
     (tmp_path / "file").write_text("in the way")
     limiter = RateLimiter(tmp_path / "file", "org", rate=1, burst=1)
     assert limiter.reserve() == 0
@@ -152,7 +152,7 @@ def test_a_folder_that_cannot_be_written_limits_this_process_alone(tmp_path: Pat
 
 
 def test_the_key_is_not_in_the_name_of_the_file(tmp_path: Path) -> None:
-    """The folder does not reveal the organizations."""
+    """The file name does not reveal the key."""
     RateLimiter(tmp_path, "key-id-abc", rate=1, burst=1).reserve()
     assert "key-id-abc" not in file_of(tmp_path).name
     assert file_of(tmp_path).stat().st_mode & 0o077 == 0

@@ -17,12 +17,12 @@ def reply(status: int, body: str = "{}", **headers: str) -> Reply:
 
 
 def test_numbers_are_exact_decimals() -> None:
-    """A JSON number keeps all of its digits."""
+    """A JSON number keeps all its digits."""
     assert reply(200, '{"a": 0.1000000000000000055}').json() == {"a": Decimal("0.1000000000000000055")}
 
 
 def test_an_answer_is_parsed_once() -> None:
-    """Classifying and reading a response share one document."""
+    """The document is parsed once for both classifying and reading a response."""
     answer = reply(200, '{"a": [1]}')
     assert classify_json(answer) is None
     assert answer.json() is answer.json()
@@ -30,7 +30,7 @@ def test_an_answer_is_parsed_once() -> None:
 
 @pytest.mark.parametrize("body", [b'{"a\\ud83d": ["b\\uDE00"]}', b'{"a\xed\xa0\xbd": ["b\xed\xb8\x80"]}'])
 def test_half_a_surrogate_pair_is_replaced(body: bytes) -> None:
-    """A name that was cut in the middle of an emoji can be stored; a whole emoji stays."""
+    """A name with half a surrogate pair can be stored; complete emoji are unchanged."""
     assert Reply(200, {}, body).json() == {"a\ufffd": ["b\ufffd"]}
     assert Reply(200, {}, b'"\\ud83d\\ude00"').json() == "\U0001f600"
 
@@ -39,7 +39,7 @@ def test_half_a_surrogate_pair_is_replaced(body: bytes) -> None:
     "body", ["", '{"data": [', "<html></html>", '{"a": NaN}', '{"a": 1e99999999999999999999}', "[" * 100_000]
 )
 def test_what_is_no_json_may_be_better_next_time(body: str) -> None:
-    """A truncated body, a proxy's page or nonsense is not final."""
+    """A truncated body, a proxy's page or other non-JSON text is a temporary error."""
     with pytest.raises(SourceUnavailable):
         reply(200, body).json()
     assert isinstance(classify_json(reply(200, body)), SourceUnavailable)
@@ -61,12 +61,12 @@ def test_what_is_no_json_may_be_better_next_time(body: str) -> None:
     ],
 )
 def test_the_providers_words_are_told(body: str, words: str) -> None:
-    """Each error shape gives one line that says what the provider said; a page of HTML says nothing."""
+    """Each error shape results in one line with the provider's message; HTML results in none."""
     assert reply(403, body).explanation() == words
 
 
 def test_words_are_cut() -> None:
-    """A provider that talks too much does not fill the log."""
+    """Long messages of a provider are truncated."""
     assert len(reply(400, "x" * 10_000).explanation()) < 600
 
 
@@ -85,7 +85,7 @@ def test_words_are_cut() -> None:
     ],
 )
 def test_how_long_the_server_asks_to_wait(headers: dict[str, str], seconds: float | None) -> None:
-    """Retry-After counts first, in seconds or as a date; X-RateLimit-Reset is relative seconds."""
+    """Retry-After takes precedence, in seconds or as a date; X-RateLimit-Reset is in relative seconds."""
     now = datetime(2026, 11, 20, 12, tzinfo=UTC)
     assert reply(429, **headers).retry_after(now) == seconds
 
@@ -102,32 +102,31 @@ def test_how_long_the_server_asks_to_wait(headers: dict[str, str], seconds: floa
     ],
 )
 def test_a_server_of_the_same_day(headers: dict[str, str]) -> None:
-    """A clock that is hours apart is accepted, and so is a response without a time; a cache states the age of its
-    response."""
+    """Clocks may differ by hours, and a response may lack a time; a cached response has an age."""
     reply(200, **headers).check_clock(datetime(2026, 11, 20, 12, tzinfo=UTC))
 
 
 @pytest.mark.parametrize("date", ["Wed, 18 Nov 2026 12:00:00 GMT", "Sun, 22 Nov 2026 12:00:00 GMT"])
 def test_a_server_of_another_day(date: str) -> None:
-    """Which clock is wrong is unknown; the error names both."""
+    """If the clocks differ by more than a day, the error names both times."""
     with pytest.raises(SourceRejected, match="this machine's 2026-11-20 12:00 UTC: set the clock"):
         reply(200, date=date).check_clock(datetime(2026, 11, 20, 12, tzinfo=UTC))
 
 
 @pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
 def test_what_may_pass_is_retryable(status: int) -> None:
-    """Throttling and server errors may pass."""
+    """Throttling and server errors are temporary."""
     assert isinstance(classify_response(reply(status)), SourceUnavailable)
 
 
 @pytest.mark.parametrize("status", [304, 400, 401, 403, 404, 410, 422])
 def test_what_was_refused_stays_refused(status: int) -> None:
-    """Other statuses are final, and the error knows the status."""
+    """Other statuses are permanent errors that have the status."""
     error = classify_response(reply(status))
     assert isinstance(error, SourceRejected)
     assert error.status == status
 
 
 def test_success_has_no_error() -> None:
-    """2xx with JSON is fine."""
+    """A 2xx response with JSON has no error."""
     assert classify_json(reply(200)) is None

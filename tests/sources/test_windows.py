@@ -1,4 +1,4 @@
-"""Sums over a window are exact, however the window must be cut."""
+"""Sums over a window are exact, even if the query is split."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ MINUTES = 1440
 
 
 def openmetrics() -> Iterator[str]:
-    """Minute deltas of two topics over three days (each day's first and last minute differ from its neighbours'), and a
-    series that is not a number for one minute."""
+    """Yield minute values of two topics in three days (each day's first and last minute differ from their neighbours),
+    and a series that is not a number for one minute."""
     start = int(DAY.timestamp()) - 86_400
     yield "# TYPE bytes gauge\n"
     for topic, factor in (("a", 1), ("b", 1000)):
@@ -44,12 +44,12 @@ def expected(day: int = 1) -> dict[tuple[str, ...], Decimal]:
 
 
 def template(window: str) -> str:
-    """The sum per topic."""
+    """Return the query for the sum per topic."""
     return f"sum by (topic) (sum_over_time(bytes[{window}]))"
 
 
 def measure(server: RealPrometheus, window: InstantRange = WHOLE) -> GroupTotals:
-    """The sums of a window."""
+    """Return the sums of a window."""
     with PrometheusClient(MetricsSettings(url=server.url), stop=Event()) as client:
         return WindowSums(client).sums("bytes", template, ("topic",), window)
 
@@ -63,14 +63,14 @@ def prometheus() -> Iterator[RealPrometheus]:
 
 @pytest.mark.parametrize("day", [0, 1, 2])
 def test_a_day_has_exactly_its_own_minutes(prometheus: RealPrometheus, day: int) -> None:
-    """The sample of 00:00 belongs to its day, that of the next 00:00 does not."""
+    """The sample at 00:00 belongs to its day; the sample at the next 00:00 does not."""
     start = DAY + timedelta(days=day - 1)
     found = measure(prometheus, InstantRange(start, start + timedelta(days=1)))
     assert {group: value for group, value in found.values.items() if group != ("odd",)} == expected(day)
 
 
 def test_a_value_that_is_no_number_is_dropped_and_counted(prometheus: RealPrometheus) -> None:
-    """A series with a NaN within the window has no value."""
+    """A series with a NaN within the window is dropped and counted."""
     found = measure(prometheus)
     assert ("odd",) not in found.values
     assert found.dropped == 1
@@ -79,7 +79,7 @@ def test_a_value_that_is_no_number_is_dropped_and_counted(prometheus: RealPromet
 @pytest.mark.usefixtures("process")
 @pytest.mark.parametrize("limit", [2000, 300, 20])
 def test_a_refused_window_is_cut_and_adds_up_to_the_same(limit: int) -> None:
-    """Under any limit of samples the numbers are equal to the digit, and so is what was dropped."""
+    """With any limit of samples, the sums and the number of dropped values are the same."""
     with RealPrometheus(openmetrics(), arguments=(f"--query.max-samples={limit}",)) as server:
         found = measure(server)
     assert found.values == expected()
@@ -88,13 +88,13 @@ def test_a_refused_window_is_cut_and_adds_up_to_the_same(limit: int) -> None:
 
 @pytest.mark.usefixtures("process")
 def test_a_server_that_refuses_a_minute_is_an_error() -> None:
-    """When even the smallest window is too large, the query fails instead of being repeated endlessly."""
+    """If even the smallest window is too large, the query fails instead of being repeated endlessly."""
     with RealPrometheus(openmetrics(), arguments=("--query.max-samples=1",)) as server, pytest.raises(SourceTooLarge):
         measure(server)
 
 
 def test_the_next_day_begins_with_what_went_well() -> None:
-    """A length that was refused once is not tried again for the same kind of question."""
+    """A window length that was rejected once is not tried again for the same kind of query."""
     asked: list[str] = []
 
     def script(request: Asked) -> Answer:

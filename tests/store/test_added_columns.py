@@ -1,4 +1,4 @@
-"""A column is added to a table: it is empty on earlier days, and every reader reads days of both kinds."""
+"""A column added to a table is empty on earlier days, and every reader reads days of both kinds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NEXT = DAY + timedelta(days=1)
 
 @pytest.fixture
 def facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FactTables]:
-    """Tables with a day of before, and one of after two columns were added: one empty before, one with a constant."""
+    """Yield tables with a day before and one after two columns were added, one of them with a constant before."""
     tables = new_facts(tmp_path / "facts")
     write_shares(tables, [Share(DAY, "sa-1", "1"), Share(NEXT, "sa-2", "2")])
     publish(tables.place, catalogue_of(tables), {}, from_scratch=False)
@@ -55,7 +55,7 @@ def test_each_file_knows_its_columns(facts: FactTables) -> None:
 
 
 def test_a_query_reads_days_of_both(facts: FactTables) -> None:
-    """This holds also if the query uses the new columns, and if no file has them."""
+    """A query works on both kinds of days, also if it uses the new columns, and if no file has them."""
     with QueryEngine(threads=1) as engine, engine.cursor(CancellationToken()) as cursor:
         files = facts.snapshot(CHARGEBACKS_TABLE).files
         sql = f"SELECT date, zone, kind, amount FROM {SOURCE} ORDER BY date"
@@ -69,7 +69,7 @@ def test_a_query_reads_days_of_both(facts: FactTables) -> None:
 
 
 def test_other_engines_see_the_columns(facts: FactTables) -> None:
-    """They are added to what is published, with the first day that has them."""
+    """The published table gets the columns with the first day that has them."""
     publish(facts.place, catalogue_of(facts), {}, from_scratch=False)
     query = QueryBuilder().register("rows", DeltaTable(facts.root / CHARGEBACKS_TABLE))
     found = pa.table(query.execute("SELECT zone, kind, amount FROM rows ORDER BY amount")).to_pylist()

@@ -1,4 +1,4 @@
-"""A backup is of one moment, or it is an error; PostgreSQL's programs get no secret in their arguments."""
+"""A backup is of one moment or fails; PostgreSQL's programs get no secret in their arguments."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ from tests.support.objects import PLACES, new_place
 
 @pytest.fixture
 def address(tmp_path: Path, postgresql: str) -> Iterator[str]:
-    """An empty database of a PostgreSQL, whose locks hold a backup in its middle."""
+    """Yield an empty PostgreSQL database, whose locks can pause a backup."""
     with scratch_database("postgresql", tmp_path) as connection_string:
         yield connection_string
 
 
 @pytest.fixture(params=PLACES)
 def store(request: pytest.FixtureRequest, address: str, tmp_path: Path) -> Iterator[TenantStore]:
-    """The storage of a tenant with one day, with its facts in each kind of place."""
+    """Yield the storage of a tenant with one day, with its facts in each kind of storage."""
     opened = TenantStore.open(
         tenant_name="acme",
         tenant_id=TENANT_ID,
@@ -58,7 +58,7 @@ def store(request: pytest.FixtureRequest, address: str, tmp_path: Path) -> Itera
 
 
 def back_up_while(store: TenantStore, address: str, folder: Path, work: Callable[[], object]) -> list[Exception]:
-    """Return the error of a backup during which ``work`` is done."""
+    """Return the errors of a backup during which ``work`` is called."""
     errors: list[Exception] = []
 
     def copy() -> None:
@@ -82,14 +82,14 @@ def back_up_while(store: TenantStore, address: str, folder: Path, work: Callable
 
 
 def test_a_backup_that_nobody_disturbs(store: TenantStore, address: str, tmp_path: Path) -> None:
-    """What was waited for only makes it later."""
+    """A backup that waits for a lock succeeds later."""
     assert back_up_while(store, address, tmp_path / "backups", lambda: None) == []
     (made,) = (tmp_path / "backups").iterdir()
     assert (made / "backup.json").is_file()
 
 
 def test_partial_aggregates_are_left_out(store: TenantStore, address: str, tmp_path: Path) -> None:
-    """They are a cache, and made again where they are missing."""
+    """Partials are a cache that is rebuilt when missing."""
     (store.facts.root / PARTIALS).mkdir(parents=True)
     made = back_up(store, address, tmp_path / "backups")
     assert (made / "facts").is_dir()
@@ -97,7 +97,7 @@ def test_partial_aggregates_are_left_out(store: TenantStore, address: str, tmp_p
 
 
 def test_runs_go_on_while_a_backup_is_made(store: TenantStore, address: str, tmp_path: Path) -> None:
-    """The copy of the database is of one point in time, and names files that are all in the backup."""
+    """The copy of the database is of one point in time, and the backup has all files that it lists."""
 
     def write_and_replace() -> None:
         lease = store.acquire(LeaseOwner.this_process())
@@ -112,7 +112,7 @@ def test_runs_go_on_while_a_backup_is_made(store: TenantStore, address: str, tmp
 
 
 def test_a_damaged_backup_is_refused(store: TenantStore, address: str, tmp_path: Path) -> None:
-    """Each file has to have the content that was written."""
+    """Each file of a backup must have its original content."""
     made = back_up(store, address, tmp_path / "backups")
     flip_a_bit(next((made / "facts").rglob("*.parquet")))
     with pytest.raises(StorageError, match="the backup is damaged, 1 of 1 files"), restored(made, store, tmp_path):
@@ -121,7 +121,7 @@ def test_a_damaged_backup_is_refused(store: TenantStore, address: str, tmp_path:
 
 @contextmanager
 def restored(made: Path, store: TenantStore, folder: Path) -> Iterator[TenantStore]:
-    """A storage that a backup was restored into."""
+    """Yield a storage into which a backup was restored."""
     kind = "folder" if isinstance(store.facts.place, Folder) else "s3"
     with scratch_database("postgresql", folder) as other:
         opened = TenantStore.open(
@@ -137,8 +137,8 @@ def restored(made: Path, store: TenantStore, folder: Path) -> Iterator[TenantSto
 
 
 def test_restored_facts_are_seen(store: TenantStore, address: str, tmp_path: Path) -> None:
-    """Readers of the restored tables see their rows, and what the next run commits; the revision in the database is
-    that of the backup."""
+    """Readers see the restored rows and those that the next run commits; the revision in the database is that of the
+    backup."""
     lease = store.acquire(LeaseOwner.this_process())
     write_lines(store.facts, [line(date(2026, 1, 2), "2.00")])
     lease.release()
@@ -204,13 +204,13 @@ PASSWORD = "p@ss/w%rd 'quoted' + more"
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[PostgresServer]:
-    """A PostgreSQL that requires a password."""
+    """Yield a PostgreSQL server that requires a password."""
     with own_postgres_server(PASSWORD) as running:
         yield running
 
 
 def in_query(server: PostgresServer, **query: str) -> str:
-    """The address of the server with the password in its query."""
+    """Return the address of the server with the password in its query."""
     url = make_url(server.address)
     without = url.set(password="").update_query_dict({"password": PASSWORD, **query})
     return without.render_as_string(hide_password=False)
@@ -219,7 +219,7 @@ def in_query(server: PostgresServer, **query: str) -> str:
 @pytest.mark.usefixtures("postgresql")
 @pytest.mark.parametrize("is_in_query", [False, True], ids=["before the host", "in the query"])
 def test_a_password_is_given_wherever_it_stands(server: PostgresServer, tmp_path: Path, is_in_query: bool) -> None:
-    """A server that requires a password accepts it from either place."""
+    """The password is accepted from either place of the address."""
     address = in_query(server) if is_in_query else server.address
     run_client(make_url(address), "pg_dump", f"--file={tmp_path / 'dump'}")
     assert "PostgreSQL database dump complete" in (tmp_path / "dump").read_text()
@@ -236,7 +236,7 @@ def test_a_wrong_password_is_an_error_without_it(server: PostgresServer, tmp_pat
 
 @pytest.mark.usefixtures("postgresql")
 def test_no_secret_is_among_the_words_of_a_process(server: PostgresServer, tmp_path: Path) -> None:
-    """Neither the password nor that of the client's key shows in a list of processes while the program runs."""
+    """While the program runs, neither the password nor that of the client's key is in the list of processes."""
     url = make_url(in_query(server, sslpassword="key-s3cret"))
     with psycopg.connect(make_conninfo(**connection_parameters(make_url(server.address)))) as blocker:
         blocker.execute("CREATE TABLE held (x integer)")
@@ -254,7 +254,7 @@ def test_no_secret_is_among_the_words_of_a_process(server: PostgresServer, tmp_p
 
 
 def wait_for_words(part: str) -> bytes:
-    """The words of the running process that has ``part`` among them."""
+    """Return the arguments of the running process that contain ``part``."""
     until = time.monotonic() + 30
     while time.monotonic() < until:
         for process in Path("/proc").glob("[0-9]*"):
@@ -270,7 +270,7 @@ def wait_for_words(part: str) -> bytes:
 
 @pytest.mark.usefixtures("postgresql")
 def test_parameters_are_those_of_the_service(server: PostgresServer, tmp_path: Path) -> None:
-    """The query of a connection string reaches the program unchanged, blanks included."""
+    """The query of a connection string is passed to the program unchanged, including blanks."""
     url = make_url("postgresql+psycopg://me:pw@db:6543/acme?options=-c%20lock_timeout%3D5s&sslmode=require")
     assert connection_parameters(url) == {
         "host": "db",
@@ -287,13 +287,13 @@ def test_parameters_are_those_of_the_service(server: PostgresServer, tmp_path: P
 
 @pytest.mark.usefixtures("postgresql")
 def test_a_missing_program_is_named(server: PostgresServer) -> None:
-    """Where the client programs are not installed, the error says what to install."""
+    """If the client programs are not installed, the error says what to install."""
     with pytest.raises(StorageError, match="pg_nothing is not installed here"):
         run_client(make_url(server.address), "pg_nothing")
 
 
 @pytest.mark.usefixtures("postgresql")
 def test_a_secret_beside_a_service_of_the_operators(server: PostgresServer) -> None:
-    """A secret that only a service file can hold belongs into the one that is named already."""
+    """A secret that only a service file can hold must be in the service file that the address has."""
     with pytest.raises(StorageError, match="sslpassword: put it into the service file"):
         run_client(make_url(in_query(server, service="mine", sslpassword="x")), "pg_dump")

@@ -1,4 +1,4 @@
-"""The difference of two clocks from a single response."""
+"""The difference of two clocks, from a single response."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ SECOND = timedelta(seconds=1)
     ],
 )
 def test_a_reading(told: float, rounding: float, ahead: float, difference: float) -> None:
-    """Half of the response's two seconds, and half of the rounding, is taken into account; a difference within these is
-    none."""
+    """The reading allows for half of the two seconds of the response and half of the rounding; a smaller difference is
+    zero."""
     reading = ClockReading(NOW, NOW + told * SECOND, NOW + 2 * SECOND, rounding * SECOND)
     assert reading.ahead == ahead * SECOND
     assert reading.difference == difference * SECOND
@@ -38,7 +38,7 @@ def test_a_reading(told: float, rounding: float, ahead: float, difference: float
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_the_clock_of_the_database(kind: str, tmp_path: Path) -> None:
-    """A server on this machine has its clock; the embedded database has none."""
+    """A server on this machine has its clock; the embedded database has no clock."""
     with control_database(kind, tmp_path) as database:
         reading = database.clock()
     assert (reading is None) == (kind == "sqlite")
@@ -47,7 +47,7 @@ def test_the_clock_of_the_database(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", PLACES)
 def test_the_clock_of_the_facts(kind: str, tmp_path: Path) -> None:
-    """Object storage on this machine has its clock, and nothing is left of the question; a folder has none."""
+    """Object storage on this machine has its clock, and nothing is left in it; a folder has no clock."""
     place: Place = new_place(kind, tmp_path)
     reading = place.clock()
     assert (reading is None) == (kind == "folder")

@@ -1,4 +1,4 @@
-"""Storages of earlier versions: they open automatically, return the same bytes, and can be continued."""
+"""Storage of earlier versions opens automatically, returns the same bytes, and can be continued."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from tests.support.facts import catalogue_of
 from tests.support.objects import new_bucket
 from tests.support.sources import Laboratory, line
 
-#: Made by the last version that had logs instead of a catalogue, with its responses then, now and as of each run: a
+#: Made by the last version with logs instead of a catalogue, with its responses at that time, and as of each run: a
 #: folder with SQLite whose days had up to three contents, one whose last run was killed between its commit and its
-#: confirmation, and a backup of such a one from a bucket and PostgreSQL.
+#: confirmation, and a backup of such storage from a bucket and PostgreSQL.
 EARLIER = Path(__file__).parent / "earlier"
 
 
@@ -35,12 +35,12 @@ def extracted(name: str, folder: Path) -> dict[str, list[str]]:
 
 
 def digests(laboratory: Laboratory, at: str) -> list[str]:
-    """The digests of the charges and topics that are served; an empty text is now."""
+    """Return the digests of the charges and topics served at an instant; an empty text is now."""
     return [hashlib.sha256(each).hexdigest() for each in served(laboratory, datetime.fromisoformat(at) if at else None)]
 
 
 def check(laboratory: Laboratory, answers: dict[str, list[str]]) -> None:
-    """The bytes are the same before a run and after it; changes of the next runs are added."""
+    """Check that the same bytes are served before and after a run, whose changes are added."""
     clock = Ticking()
     clock.now = datetime.fromisoformat(max(answers)) + timedelta(minutes=5)
     laboratory.clock = clock
@@ -57,7 +57,7 @@ def check(laboratory: Laboratory, answers: dict[str, list[str]]) -> None:
 
 @pytest.mark.parametrize("name", ["history", "killed"])
 def test_a_folder_with_sqlite(name: str, tmp_path: Path) -> None:
-    """One transaction makes the catalogue of its logs and revisions."""
+    """One transaction creates the catalogue from the logs and revisions."""
     answers = extracted(name, tmp_path)
     with Laboratory(tmp_path, days=len(DAYS)) as laboratory:
         check(laboratory, answers)
@@ -85,7 +85,7 @@ def test_a_backup_of_a_bucket_with_postgresql(tmp_path: Path, postgresql: str) -
 
 
 def test_who_comes_first_makes_the_catalogue(tmp_path: Path) -> None:
-    """Others that open the storage at the same time find it made; before, nothing is read."""
+    """Others that open the storage at the same time find the catalogue; nothing is read before it exists."""
     extracted("history", tmp_path)
     with Laboratory(tmp_path, days=len(DAYS)) as one, Laboratory(tmp_path, days=len(DAYS)) as other:
         before = catalogue_of(one.store.facts)

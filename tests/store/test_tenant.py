@@ -28,14 +28,14 @@ DAY = date(2026, 1, 1)
 
 
 def members(day: date) -> pa.Table:
-    """Members of a day."""
+    """Return members of a day."""
     row = {"date": day, "resource_id": "lkc-1", "identity_id": "sa-1", "relation": "active"}
     return pa.Table.from_pylist([row], schema=MEMBERS)
 
 
 @pytest.fixture(params=PLACES)
 def shared(request: pytest.FixtureRequest, tmp_path: Path, postgresql: str) -> Iterator[tuple[str, Place]]:
-    """The database and the place of a tenant that several processes use, with its tables."""
+    """Yield the database and the facts of a tenant that several processes use, with its tables."""
     with migrated_database("postgresql", tmp_path) as address:
         place = new_place(request.param, tmp_path)
         yield address, place
@@ -49,7 +49,7 @@ def opened(address: str, place: Place) -> TenantStore:
 
 
 def run_elsewhere(address: str, place: Place) -> None:
-    """Do what a run does, in a process of its own: commit, record the day, and end."""
+    """Do what a run does, in a separate process: commit, record the day, and end."""
     with closing(opened(address, place)) as store:
         lease = store.acquire(LeaseOwner.this_process())
         write_shares(store.facts, [Share(DAY, "sa-1", "1")])
@@ -60,7 +60,7 @@ def run_elsewhere(address: str, place: Place) -> None:
 
 
 def test_what_a_run_committed_is_seen_when_it_ends(shared: tuple[str, Place]) -> None:
-    """Another process, which has looked a moment ago, sees it at once, in one version with the state of the day."""
+    """Another process sees the rows at once, in one version with the state of the day."""
     with closing(opened(*shared)) as reader:
         caches = LookupCaches()
         before = read_version(reader, CancellationToken(), caches)
@@ -70,7 +70,7 @@ def test_what_a_run_committed_is_seen_when_it_ends(shared: tuple[str, Place]) ->
         run.start()
         while (version := read_version(reader, CancellationToken(), caches)).control.last_calculated is None:
             assert run.exitcode in {None, 0}
-        assert version.snapshots[CHARGEBACKS_TABLE].rows == 1  # no later than the state, also while the run goes on
+        assert version.snapshots[CHARGEBACKS_TABLE].rows == 1  # no later than the state, even while the run continues
         run.join()
         after = read_version(reader, CancellationToken(), caches)
         assert after.snapshots[MEMBERS_TABLE].rows == reader.facts.snapshot(MEMBERS_TABLE).rows == 1

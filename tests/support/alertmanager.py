@@ -22,7 +22,7 @@ receivers: [{name: nobody}]
 
 @contextmanager
 def running_alertmanager() -> Iterator[str]:
-    """Run one for the length of the ``with``; yield its address."""
+    """Run an Alertmanager for the length of the ``with``; yield its address."""
     program, port = installed("prometheus-alertmanager"), free_port()
     with tempfile.TemporaryDirectory() as folder:
         configuration = Path(folder) / "alertmanager.yml"
@@ -41,7 +41,7 @@ def running_alertmanager() -> Iterator[str]:
 
 
 def alerts_at(address: str) -> list[dict[str, Any]]:
-    """The alerts that an Alertmanager has now."""
+    """Return the current alerts of an Alertmanager."""
     found: list[dict[str, Any]] = httpx.get(f"{address}/api/v2/alerts").raise_for_status().json()
     return sorted(found, key=lambda each: sorted(each["labels"].items()))
 

@@ -1,4 +1,4 @@
-"""The example of single sign-on in a real Apache with mod_auth_openidc, and a real provider that it sends people to."""
+"""The example of single sign-on in a real Apache with mod_auth_openidc, and a real OpenID provider."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.prometheus import installed
 CONFIG = Path(__file__).parents[2] / "deploy" / "access" / "apache-oidc.conf"
 SECRETS_FILE = "/etc/apache2/chargeback-secrets.conf"
 MODULES = Path("/usr/lib/apache2/modules")
-#: What the example needs of Apache; Debian's `a2enmod` and defaults load these.
+#: The Apache modules that the example needs; Debian's `a2enmod` and defaults load these.
 LOADED = (
     *("mpm_event", "alias", "authn_core", "authz_core", "authz_user", "auth_openidc"),
     *("headers", "proxy", "proxy_http", "socache_shmcb", "ssl"),
@@ -50,15 +50,15 @@ def provider(users: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class SignOn:
-    """A running Apache, and what its clients need."""
+    """A running Apache, and the data that its clients need."""
 
     address: str
     trust: ssl.SSLContext
 
     @contextmanager
     def client(self, **headers: str) -> Iterator[httpx.Client]:
-        """Open a client that is not signed in, as a browser with its cookies."""
-        # A cookie for a machine without a name is sent to it on every port, as browsers do.
+        """Open a client that is not signed in and keeps cookies, like a browser."""
+        # A cookie for a host without a port is sent to all its ports, as browsers do.
         with httpx.Client(base_url=self.address, verify=self.trust, headers=headers, timeout=30) as client:
             yield client
 
@@ -75,7 +75,7 @@ class SignOn:
 
 @contextmanager
 def apache(folder: Path, upstream: str, issuer: str, certificate: Path, secret: str) -> Iterator[SignOn]:
-    """Apache with the example, before the service at ``upstream``, for users of the provider ``issuer``."""
+    """Run Apache with the example, in front of the service at ``upstream``, for users of the provider ``issuer``."""
     program = shutil.which("apache2", path="/usr/sbin:/usr/bin") or installed("apache2")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "secrets.conf").write_text(
@@ -101,7 +101,8 @@ def apache(folder: Path, upstream: str, issuer: str, certificate: Path, secret: 
 
 
 def configuration(folder: Path, upstream: str, issuer: str, certificate: Path, ports: tuple[int, int]) -> str:
-    """The example with the places of this machine, and what Debian's own files say around it."""
+    """Return the example with the paths and addresses of this machine, and the settings that Debian's own files
+    have."""
     text = CONFIG.read_text(encoding="utf-8")
     places = {
         "http://127.0.0.1:8080/": f"{upstream}/",

@@ -1,4 +1,4 @@
-"""An assistant: the client of MCP's own SDK, over both transports."""
+"""An assistant: the client of MCP's own SDK, with both transports."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Call = tuple[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Answer:
-    """The result of a tool: as text, and as JSON unless it failed."""
+    """The result of a tool: as text, and as JSON unless the call failed."""
 
     text: str
     content: Any
@@ -33,7 +33,7 @@ class Answer:
 
 @dataclass
 class Assistant:
-    """Calls tools; each list of calls is one connection. ``calls`` counts them."""
+    """Calls tools, with one connection for each list of calls; ``calls`` is their number."""
 
     address: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -43,17 +43,17 @@ class Assistant:
 
     @classmethod
     def over_http(cls, address: str, headers: Mapping[str, str] | None = None) -> Assistant:
-        """Return one that uses a service at an address."""
+        """Return an assistant that uses a service at an address."""
         return cls(address=f"{address}/mcp", headers=headers or {})
 
     @classmethod
     def over_stdio(cls, file: Path, environment: Mapping[str, str]) -> Assistant:
-        """Return one that starts ``chargeback mcp`` with a configuration."""
+        """Return an assistant that starts ``chargeback mcp`` with a configuration."""
         command = [sys.executable, "-m", "chargeback", "mcp", "--config", str(file)]
         return cls(command=command, environment=environment)
 
     def tools(self) -> list[ToolDescription]:
-        """Return what the tools say of themselves."""
+        """Return the tools' descriptions."""
 
         async def _ask(session: ClientSession) -> list[ToolDescription]:
             return (await session.list_tools()).tools
@@ -61,7 +61,7 @@ class Assistant:
         return asyncio.run(self._within(_ask))
 
     def answer(self, tool: str, **arguments: Any) -> Any:
-        """Return the content of the result of a tool that must not fail."""
+        """Return the content of the result of a tool, which must succeed."""
         (found,) = self.ask([(tool, arguments)])
         assert not found.failed, found.text
         return found.content

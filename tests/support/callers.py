@@ -1,4 +1,4 @@
-"""Callers whom a header names: what a test may do is what it says."""
+"""Callers named by a header: the service trusts what a test sends."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def caller(
 
 @dataclass(frozen=True)
 class Callers:
-    """Finds the caller that a request names."""
+    """Finds the caller named in a request."""
 
     known: Mapping[str, Caller]
 
     @classmethod
     def of(cls, callers: Iterable[Caller]) -> Callers:
-        """Know these."""
+        """Set the known callers."""
         return cls({each.name: each for each in callers})
 
     async def __call__(self, request: Request) -> Caller:
@@ -46,5 +46,5 @@ class Callers:
 
 
 def asked_by(name: str) -> dict[str, str]:
-    """The headers of a caller's request."""
+    """Return the headers of a caller's request."""
     return {HEADER: name}

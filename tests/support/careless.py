@@ -1,4 +1,4 @@
-"""A small object store, spoken to like S3, that ignores the conditions of requests: the last writer wins."""
+"""A small S3-compatible object store that ignores the conditions of requests: the last writer wins."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Requests(BaseHTTPRequestHandler):
         self._answer(200)
 
     def do_HEAD(self) -> None:
-        """Say that an object is there."""
+        """Report that an object exists."""
         self._answer(200 if self.path in self.server.objects else 404, of=len(self.server.objects.get(self.path, b"")))
 
     def do_DELETE(self) -> None:
@@ -46,7 +46,7 @@ class _Requests(BaseHTTPRequestHandler):
         self._answer(204)
 
     def do_GET(self) -> None:
-        """Return an object, or list all with a prefix."""
+        """Return an object, or list all objects with a prefix."""
         address = urlsplit(self.path)
         query = parse_qs(address.query)
         if "list-type" in query:
@@ -71,7 +71,7 @@ class _Requests(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *_: Any) -> None:
-        """Write nothing."""
+        """Log nothing."""
 
 
 @contextmanager

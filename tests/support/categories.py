@@ -1,4 +1,4 @@
-"""Random cost categories, tags, names and bills, small enough that everything meets everything."""
+"""Random cost categories, tags, names and bills, small enough that all features interact."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from chargeback.model.dated import DatedValue, Period
 FIRST_DAY: Final = date(2026, 3, 1)
 #: The days of a random bill.
 DAYS: Final = [FIRST_DAY + timedelta(days) for days in range(5)]
-#: The days on which something random begins or ends: those of the bill, and one on either side.
+#: The days on which random entries begin or end: those of the bill, one before and one after.
 CHANGES: Final = [FIRST_DAY + timedelta(days) for days in range(-1, 7)]
 IDENTITIES: Final = ("sa-1", "sa-2", "u-3", "pool-a", "UNALLOCATED")
 RESOURCES: Final = ("lkc-1", "lkc-2", "lsrc-1")
@@ -26,7 +26,7 @@ PRODUCT_TYPES: Final = ("KAFKA_NETWORK_READ", "KAFKA_STORAGE", "SUPPORT_CLOUD")
 PRODUCT_CATEGORIES: Final = ("KAFKA", "SUPPORT")
 TAG_KEYS: Final = ("team", "cost")
 VALUES: Final = ("orders", "payments", "platform", "retail", "search")
-#: Percentages that sum to 100, some of them awkward.
+#: Percentages that sum to 100, including unusual ones.
 SPLITS: Final = (("60", "40"), ("33.3", "33.3", "33.4"), ("99.999999999999", "0.000000000001"), ("50", "25", "25"))
 METRICS: Final = ("bytes_in", "bytes_out")
 _ENDS: Final = ("valid_from", "valid_to")
@@ -47,7 +47,7 @@ class BillRow:
 
     @property
     def subject(self) -> dict[str, str | None]:
-        """The columns that rules can see."""
+        """Return the columns that rules can use."""
         return {name: value for name, value in vars(self).items() if name not in {"day", "units"}}
 
 
@@ -72,14 +72,14 @@ class SomeNames:
 
 
 def subjects_table(rows: Sequence[Mapping[str, str | None]], columns: Sequence[str]) -> pa.Table:
-    """Return the distinct subjects of rows, with these columns only."""
+    """Return the distinct subjects of rows, with only these columns."""
     distinct = list(dict.fromkeys(tuple(row[name] for name in columns) for row in rows))
     arrays = [pa.array([row[place] for row in distinct], pa.string()) for place in range(len(columns))]
     return pa.Table.from_arrays(arrays, names=list(columns))
 
 
 def bill_rows() -> st.SearchStrategy[BillRow]:
-    """Rows of a bill; topic, environment and resource may be missing."""
+    """Return a strategy for rows of a bill; topic, environment and resource may be missing."""
     return st.builds(
         BillRow,
         st.sampled_from(DAYS),
@@ -94,13 +94,13 @@ def bill_rows() -> st.SearchStrategy[BillRow]:
 
 
 def bills(most: int = 12) -> st.SearchStrategy[list[BillRow]]:
-    """Bills of at least one row."""
+    """Return a strategy for bills of at least one row."""
     return st.lists(bill_rows(), min_size=1, max_size=most)
 
 
 @st.composite
 def _dated_values(draw: st.DrawFn) -> list[DatedValue]:
-    """Values of one tag that do not overlap."""
+    """Draw values of one tag that do not overlap."""
     values = st.sampled_from(["payments", "orders", "search", "web-shop", "nobody", "UNTAGGED"])
     if draw(st.booleans()):
         return [DatedValue(draw(values))]
@@ -111,18 +111,18 @@ def _dated_values(draw: st.DrawFn) -> list[DatedValue]:
 
 
 def tags() -> st.SearchStrategy[SomeTags]:
-    """Tags of identities and resources, some of them dated."""
+    """Return a strategy for tags of identities and resources, some of them dated."""
     entities = [*(("identity", each) for each in IDENTITIES[:4]), *(("resource", each) for each in RESOURCES)]
     keys = st.tuples(st.sampled_from(entities), st.sampled_from(TAG_KEYS)).map(lambda each: (*each[0], each[1]))
     return st.dictionaries(keys, _dated_values(), min_size=4, max_size=10).map(SomeTags)
 
 
-#: What lies in which cluster.
+#: The cluster of each resource.
 _CLUSTERS: Final = {("cluster", "lkc-1"): "lkc-1", ("cluster", "lkc-2"): "lkc-2", ("cluster", "lsrc-1"): "lkc-1"}
 
 
 def names() -> st.SearchStrategy[SomeNames]:
-    """Display names of some entities."""
+    """Return a strategy for display names of some entities."""
     entities = [*(("identity", each) for each in IDENTITIES), *(("resource", each) for each in RESOURCES)]
     shown = st.sampled_from(["payments-prod", "orders-dev", "-prod", "Shared cluster", "nobody-dev"])
     named = st.dictionaries(st.sampled_from(entities), shown, min_size=3, max_size=7)
@@ -172,7 +172,7 @@ def _tests(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def matches() -> st.SearchStrategy[dict[str, Any]]:
-    """Matches of any shape, as documents."""
+    """Return a strategy for matches of any shape, as documents."""
     return st.recursive(
         _tests(),
         lambda inner: st.one_of(
@@ -192,7 +192,8 @@ def _dates(draw: st.DrawFn) -> dict[str, str]:
 
 
 def _groups(match: dict[str, Any]) -> set[str]:
-    """Return the groups that a template can use in a random match: by their texts, which is enough for these."""
+    """Return the groups that a template can use in a random match, found in the texts, which is enough for these
+    matches."""
     match_without_not = {key: value for key, value in match.items() if key != "not"}
     inner = [each for key in ("all", "any") for each in match_without_not.get(key, [])]
     own = "" if inner else str(match_without_not)
@@ -210,7 +211,7 @@ def _split(draw: st.DrawFn, known: Sequence[str]) -> dict[str, str]:
 
 @st.composite
 def _capturing(draw: st.DrawFn) -> dict[str, Any]:
-    """A match with a regex whose group a template can use, alone or with others."""
+    """Draw a match with a regex whose group a template can use, alone or with other conditions."""
     subject = draw(st.sampled_from(["identity", "resource", "topic", "display_name", "display_name", "tag"]))
     regex = draw(st.sampled_from([each for each in _TEXTS[subject][3] if "(?P<" in each]))
     key = draw(st.sampled_from(TAG_KEYS))
@@ -240,7 +241,7 @@ def _rules(draw: st.DrawFn, known: Sequence[str]) -> dict[str, Any]:
 
 @st.composite
 def _steps(draw: st.DrawFn, known: Sequence[str]) -> list[dict[str, Any]]:
-    """Steps without a cycle: every value hands on to later ones of a random order only."""
+    """Draw steps without a cycle: every value is reallocated only to later ones of a random order."""
     order = draw(st.permutations(known))
     steps = []
     for place, source in enumerate(order[:-1]):
@@ -261,14 +262,14 @@ def _steps(draw: st.DrawFn, known: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _fees(values: Sequence[str]) -> st.SearchStrategy[dict[str, Any]]:
-    """Amounts a month, small and large compared with the costs."""
+    """Return a strategy for amounts per month, small and large compared with the costs."""
     amounts = st.sampled_from(["0.000000000031", "0.01", "31", "12.345678901234", "9999999"])
     return st.dictionaries(st.sampled_from(values), dated(amounts), min_size=1, max_size=3)
 
 
 @st.composite
 def documents(draw: st.DrawFn, rules: int = 5) -> dict[str, Any]:
-    """Valid documents of a category: with and without register, dates, splits, tags, templates and steps."""
+    """Draw valid documents of a category: with and without register, dates, splits, tags, templates and steps."""
     document: dict[str, Any] = {"default": draw(st.sampled_from(["UNASSIGNED", "nobody"]))}
     known: list[str] = list(VALUES)
     if draw(st.booleans()):
@@ -290,7 +291,7 @@ def _entries(draw: st.DrawFn, parents: Sequence[str]) -> dict[str, Any]:
 
 @st.composite
 def dated(draw: st.DrawFn, values: st.SearchStrategy[str]) -> str | list[dict[str, str]]:
-    """A text that always holds, or some that each hold on some days."""
+    """Draw a text that always applies, or several that apply on some days each."""
     if draw(st.booleans()):
         return draw(values)
     cuts = [None, *sorted(draw(st.sets(st.sampled_from(CHANGES), max_size=2))), None]
@@ -302,6 +303,6 @@ def dated(draw: st.DrawFn, values: st.SearchStrategy[str]) -> str | list[dict[st
 
 
 def usages() -> st.SearchStrategy[dict[str, dict[str, int]]]:
-    """Usage by metric and value."""
+    """Return a strategy for usage by metric and value."""
     of_values = st.dictionaries(st.sampled_from(VALUES), st.integers(0, 10**15), max_size=4)
     return st.dictionaries(st.sampled_from(METRICS), of_values)

@@ -21,7 +21,7 @@ _PAYER: Final = re.compile(
     r"( is unallocated)?"
 )
 _GREW: Final = r"(?P<grew>grew|shrank|changed)"
-#: The reasons that the reader understands, by effect; the group ``grew`` is a direction.
+#: The reasons that the reader knows, by effect; the group ``grew`` is a direction.
 _REASONS: Final = {
     "calendar": r"(?P<grew>more|fewer) days have costs",
     "quantity": rf"(?P<grew>larger|smaller|other) quantities of {_WHAT} were (?P<credit>billed|credited)( per day)?",
@@ -54,7 +54,7 @@ class BilledLine:
 
     @property
     def cost(self) -> int:
-        """The cost in units of 10⁻¹²."""
+        """Return the cost in units of 10⁻¹²."""
         return sum(self.shares.values())
 
 
@@ -66,18 +66,18 @@ class BilledRange:
     lines: Sequence[BilledLine]
 
     def of(self, resource: str, product: str) -> list[BilledLine]:
-        """The lines of a product type on a resource."""
+        """Return the lines of a product type on a resource."""
         return [each for each in self.lines if (each.resource, each.product) == (resource, product)]
 
 
 def amount_of(text: str) -> Fraction:
-    """Return an amount as a sentence has it."""
+    """Return the amount in a sentence."""
     return Fraction(text.replace(",", ""))
 
 
 @dataclass(frozen=True)
 class ChangeReader:
-    """Reads sentences about what some ``payers`` are charged in two ranges of days. ``resources`` are ids by name."""
+    """Reads sentences about the charges of some ``payers`` in two ranges of days. ``resources`` are ids by name."""
 
     before: BilledRange
     after: BilledRange
@@ -115,7 +115,7 @@ class ChangeReader:
         resource = self.resources.get(said.get("resource") or "", said.get("resource") or "")
         where = (resource, said.get("product") or "")
         contribution = Fraction(effects["calendar"]) if kind == "calendar" else self._contribution(kind, *where)
-        # Parts are rounded to 10⁻¹², so a sentence about less than a millionth may be about rounding.
+        # Parts are rounded to 10⁻¹², so a sentence about less than a millionth may be caused by rounding.
         assert (contribution > 0) == (effects[effect] > 0) or abs(effects[effect]) < ROUNDING, text
         if found[3]:
             assert _is_rounded(found[3], contribution), (text, contribution)
@@ -133,7 +133,7 @@ class ChangeReader:
         return kind
 
     def _check_direction(self, kind: str, where: tuple[str, str], said: Mapping[str, str | None], text: str) -> None:
-        """Check what a reason says against days, quantities, prices and shares."""
+        """Check a reason's claims about days, quantities, prices and shares."""
         sides = [each.of(*where) for each in (self.before, self.after)]
         costs = [line.cost for side in sides for line in side]
         if kind in {"new", "gone"}:
@@ -166,7 +166,7 @@ class ChangeReader:
         return _share
 
     def _contribution(self, kind: str, resource: str, product: str) -> Fraction:
-        """Return what one product type on one resource adds by an effect, by the definition in the documentation."""
+        """Return what one product type on one resource adds to an effect, as defined in the documentation."""
         before, after = self.before.of(resource, product), self.after.of(resource, product)
         start, end = (self._charged(self.payers, each, resource, product) for each in (self.before, self.after))
         is_whole = kind in {"new", "gone"}
@@ -223,6 +223,6 @@ def _parts_by_method(lines: list[BilledLine]) -> dict[str, Fraction]:
 
 
 def _is_rounded(text: str, amount: Fraction) -> bool:
-    """Return whether an amount in a text is another one, rounded to the places that it has."""
+    """Return whether an amount in a text is another amount rounded to as many decimals."""
     places = len(text.partition(".")[2])
     return abs(amount_of(text) - amount) <= (Fraction(1, 2) + ROUNDING) * Fraction(f"1e-{places}")

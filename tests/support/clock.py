@@ -10,17 +10,17 @@ from typing import Final
 from chargeback.model.days import ONE_DAY, start_of_day, utc_now
 
 TODAY: Final = date(2026, 1, 31)
-#: The present time in this process.
+#: The current time in this process.
 NOW: Final = datetime.combine(TODAY, time(12), UTC)
-#: The program that gives a process another time.
+#: A program that gives a process another time.
 FAKETIME: Final = "faketime"
-#: The time of a process under ``faketime``, in which durations remain correct.
+#: The time of a process under ``faketime``, in which durations are still correct.
 FAKED: Final = {"FAKETIME_DONT_FAKE_MONOTONIC": "1", "PYTHONPATH": str(Path(__file__).with_name("faketime"))}
 
 
 @dataclass(frozen=True)
 class FixedClock:
-    """A clock that stands still. It can be sent to another process."""
+    """A stopped clock. It can be sent to another process."""
 
     at: datetime = NOW
 
@@ -31,10 +31,10 @@ class FixedClock:
 
 @dataclass(frozen=True)
 class DayClock:
-    """A clock that remains within one day. It can be sent to another process.
+    """A clock that stays within one day. It can be sent to another process.
 
-    If it began on that day, it returns the present time, and stops at the end of that day. If it began on any other
-    day, it starts at noon.
+    If it is created on that day, it returns the current time, and stops at the end of that day. If it is created on
+    another day, it starts at noon.
     """
 
     day: date
@@ -50,10 +50,10 @@ class DayClock:
 
 
 def words_within(day: date) -> list[str]:
-    """Return the words before a command that start its process within ``day``: none, unless midnight has passed since.
+    """Return the prefix of a command that starts its process within ``day``: empty, unless midnight has passed since.
 
-    In that case it starts an hour before midnight. A served provider returns the present time: its clock and that of
-    the process must remain less than a day apart.
+    In that case the process starts an hour before midnight. A served provider returns the current time: its clock and
+    that of the process must differ by less than a day.
     """
     end = start_of_day(day + ONE_DAY)
     now = utc_now()

@@ -34,7 +34,7 @@ def flip_a_bit(path: Path) -> None:
     path.write_bytes(content)
 
 
-#: The kinds of damage, and whether only reading the file detects it.
+#: The kinds of damage, and whether it is detected only by reading the file.
 DAMAGES: dict[str, tuple[Callable[[Path], None], bool]] = {
     "missing": (remove, False),
     "cut short": (cut_short, False),

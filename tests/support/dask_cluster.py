@@ -1,4 +1,4 @@
-"""A Dask scheduler and its workers as processes of their own, which speak TLS."""
+"""A Dask scheduler and its workers as separate processes that use TLS."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from distributed.security import Security
 from chargeback.config.compute import ComputeSettings
 from tests.support.processes import free_port
 
-# The scheduler's web server remains, on a port that is free.
+# The scheduler's web server cannot be disabled; it gets a free port.
 _NO_DASHBOARD: Final = ("--no-dashboard", "--dashboard-address=127.0.0.1:0")
 
 
 @dataclass
 class Cluster:
-    """A running cluster: how a run reaches it, and its processes."""
+    """A running cluster: its address and its processes."""
 
     settings: ComputeSettings
     scheduler: subprocess.Popen[bytes]
@@ -29,12 +29,12 @@ class Cluster:
 
     @property
     def document(self) -> dict[str, Any]:
-        """The settings as a configuration file has them."""
+        """Return the settings as in a configuration file."""
         return self.settings.model_dump(mode="json", exclude_none=True)
 
 
 def certificates(folder: Path) -> dict[str, str]:
-    """Write a new authority, a certificate and its key; return their files by the key of the configuration."""
+    """Write a new authority, a certificate and its key; return the files by their keys in the configuration."""
     made = Security.temporary()
     texts = {"tls_ca": made.tls_ca_file, "tls_cert": made.tls_client_cert, "tls_key": made.tls_client_key}
     folder.mkdir(exist_ok=True)
@@ -45,7 +45,7 @@ def certificates(folder: Path) -> dict[str, str]:
 
 @contextmanager
 def dask_cluster(folder: Path, workers: int) -> Iterator[Cluster]:
-    """A scheduler with a number of workers of one thread each."""
+    """Run a scheduler with a number of workers of one thread each."""
     files = certificates(folder)
     options = [
         f"--{name.replace('_', '-')}{'-file' if name == 'tls_ca' else ''}={path}" for name, path in files.items()

@@ -33,7 +33,7 @@ from tests.support.outside import declared
 from tests.support.processes import free_port
 
 KINDS = ("sqlite", "postgresql")
-#: A database of a server, with one schema for each tenant.
+#: A database of a server with one schema for each tenant.
 SCHEMA = "schema"
 
 _LOCAL = "postgresql://postgres@127.0.0.1:5432/postgres"
@@ -54,7 +54,7 @@ def scratch_database(kind: str, folder: Path) -> Iterator[str]:
 
 
 def with_schema(connection_string: str, schema: str) -> str:
-    """The connection string of a tenant that has a schema of the database."""
+    """Return the connection string of a tenant with a schema in the database."""
     return in_schema(make_url(connection_string), schema).render_as_string(hide_password=False)
 
 
@@ -72,7 +72,7 @@ def migrated_database(kind: str, folder: Path) -> Iterator[str]:
 
 
 def place_migrated(connection_string: str) -> None:
-    """Put a migrated but empty database where a SQLite database is not yet there. With PostgreSQL, do nothing."""
+    """Create a migrated but empty SQLite database unless one exists. With PostgreSQL, do nothing."""
     url = make_url(connection_string)
     if url.get_backend_name() == "sqlite" and url.database and not Path(url.database).exists():
         Path(url.database).parent.mkdir(parents=True, exist_ok=True)
@@ -140,7 +140,7 @@ def raw_connection(connection_string: str) -> Iterator[Connection]:
 
 
 def postgres_server() -> str:
-    """The address of a PostgreSQL server where databases may be created."""
+    """Return the address of a PostgreSQL server where databases can be created."""
     declared("PostgreSQL")
     return _postgres_server()
 
@@ -158,7 +158,7 @@ def _postgres_server() -> str:
 
 @contextmanager
 def own_postgres_server(password: str | None = None, host: Host = THIS_HOST) -> Iterator[PostgresServer]:
-    """Start a separate server; with ``password``, connections require it."""
+    """Start a separate server; if there is a ``password``, connections require it."""
     server = PostgresServer(password, host)
     try:
         server.start()
@@ -171,8 +171,8 @@ class PostgresServer:
     """A separate server on a free port. PostgreSQL refuses to run as root; then the package's own user is used.
 
     Attributes:
-        address: how it is reached in its network.
-        port: where it listens.
+        address: its address in its network.
+        port: the port on which it listens.
     """
 
     def __init__(self, password: str | None = None, host: Host = THIS_HOST) -> None:
@@ -186,7 +186,7 @@ class PostgresServer:
             as_user = ["runuser", "-u", "postgres", "--"]
             shutil.chown(self._folder, "postgres", "postgres")
         elif host.within:
-            # This user is root on that host, where PostgreSQL refuses to start as root.
+            # The user is root on that host, where PostgreSQL refuses to start as root.
             as_user = ["unshare", "--user", "--map-user=1", "--map-group=1"]
         self.port = free_port()
         data = self._folder / "data"
@@ -211,20 +211,20 @@ class PostgresServer:
             access.write(f"host all all samenet {entry[1]}\n")
 
     def start(self) -> None:
-        """Start it, for the first time or again; return when it responds."""
+        """Start the server, for the first time or again; return when it responds."""
         self._run(*self._control, "-o", self._options, "start")
 
     def stop(self, mode: str) -> None:
-        """Stop it: ``fast`` rolls back transactions, ``immediate`` is a crash."""
+        """Stop the server: ``fast`` rolls back transactions, ``immediate`` is like a crash."""
         self._run(*self._control, "-m", mode, "stop")
 
     def pause(self) -> None:
-        """Suspend it: it accepts connections and requests, but does not respond."""
+        """Suspend the server: it accepts connections and requests, but does not respond."""
         self._is_paused = True
         self._signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Resume it."""
+        """Resume the server."""
         self._signal(signal.SIGCONT)
         self._is_paused = False
 
@@ -237,7 +237,7 @@ class PostgresServer:
                     os.kill(pid, number)
 
     def remove(self) -> None:
-        """Stop it if it runs, and delete its data."""
+        """Stop the server if it runs, and delete its data."""
         if self._is_paused:
             with suppress(OSError):
                 self.resume()
@@ -257,7 +257,7 @@ def _answers(address: str) -> bool:
 
 
 def _programs() -> Path | None:
-    """Return the folder of initdb and pg_ctl, which distributions do not add to the PATH."""
+    """Return the folder of initdb and pg_ctl, which distributions do not add to PATH."""
     found = shutil.which("initdb")
     candidates = [Path(found).parent] if found else sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     return next((folder for folder in candidates if (folder / "initdb").exists()), None)

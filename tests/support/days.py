@@ -1,4 +1,4 @@
-"""Days of the control database that are as a test needs them."""
+"""Days of the control database in the state that a test needs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from chargeback.store.control.days import DatasetChanges, DatasetState, DayDatas
 
 
 def set_chargebacks(connection: Connection, day: date, **changes: Unpack[DatasetChanges]) -> None:
-    """Set what is known of a day's chargebacks; without ``changes``, they are current. The day is made if need be."""
+    """Set the state of a day's chargebacks; without ``changes``, they are current. The day is created if it does not
+    exist."""
     _set(connection, DayDataset.CHARGEBACKS, day, changes)
 
 
 def set_topics(connection: Connection, day: date, **changes: Unpack[DatasetChanges]) -> None:
-    """Set what is known of a day's topics; without ``changes``, they are current. The day is made if need be."""
+    """Set the state of a day's topics; without ``changes``, they are current. The day is created if it does not
+    exist."""
     _set(connection, DayDataset.TOPICS, day, changes)
 
 

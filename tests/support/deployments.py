@@ -1,4 +1,4 @@
-"""A small served organisation, and a tenant that runs against it: a class and its fixtures."""
+"""A small served organisation, and a tenant that runs with it: a class and its fixtures."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _METRICS = "/prometheus"
 
 @pytest.fixture(scope="session")
 def organisation() -> Organisation:
-    """A small organisation of a few days, as of the day of the tests."""
+    """A small organisation of a few days, on the day of the tests."""
     return Organisation.generate(DemoSpec(today=TODAY, size="small", days=DAYS))
 
 
 @pytest.fixture
 def server(organisation: Organisation) -> Iterator[DemoServer]:
-    """That organisation, served for one test."""
+    """The organisation, served for one test."""
     with DemoServer(organisation) as running:
         yield running
 
@@ -68,12 +68,13 @@ class Deployment:
         self.store = open_migrated(self.tenant)
 
     def reopen(self) -> None:
-        """Load the changed configuration file, which may name another storage."""
+        """Load the changed configuration file, which may specify another storage."""
         self.store.close()
         self._open()
 
     def store_in(self, connection_string: str, server: ObjectServer | None = None) -> None:
-        """Use a PostgreSQL from now on, and a new place in an object store for the facts, or else a new folder."""
+        """Use a PostgreSQL database from now on, and a new location in an object store, or else a new folder, for the
+        facts."""
         written = yaml.safe_load(self.config_file.read_text())
         storage: dict[str, object] = {"connection_string": connection_string, "facts_path": "new.facts"}
         if server is not None:
@@ -91,7 +92,7 @@ class Deployment:
 
     @classmethod
     def calculated_once(cls, organisation: Organisation, folder: Path) -> Path:
-        """Let a first run calculate everything in a folder, and return the folder, which tests copy."""
+        """Run once in a folder, which calculates everything, and return the folder, for tests to copy."""
         with DemoServer(organisation) as server:
             deployment = cls(server, folder)
             assert deployment.run().outcome is RunOutcome.COMPLETED
@@ -105,11 +106,11 @@ class Deployment:
         return cls(server, folder)
 
     def lose_metrics(self) -> None:
-        """Refuse the metrics from now on, with an error that is not retried."""
+        """Make queries of the metrics fail from now on, with an error that is not retried."""
         self.server.faults.add(_METRICS, Fault(status=403, times=None))
 
     def have_metrics(self) -> None:
-        """Serve the metrics again."""
+        """Make queries of the metrics succeed again."""
         self.server.faults.clear()
 
     def configure(self, **settings: object) -> None:
@@ -123,7 +124,7 @@ class Deployment:
         stop: StopSignal | None = None,
         listener: Callable[[Progress], None] | None = None,
     ) -> RunResult:
-        """Run once, in this process."""
+        """Run once in this process."""
         lease = self.store.acquire(LeaseOwner.this_process())
         return run_tenant(
             self.tenant,
@@ -155,7 +156,7 @@ class Deployment:
 
 @pytest.fixture
 def deployment(server: DemoServer, tmp_path: Path) -> Iterator[Deployment]:
-    """A tenant that has never run."""
+    """A tenant that never ran."""
     deployment = Deployment(server, tmp_path)
     yield deployment
     deployment.store.close()
@@ -163,7 +164,7 @@ def deployment(server: DemoServer, tmp_path: Path) -> Iterator[Deployment]:
 
 @pytest.fixture(scope="session")
 def prepared(organisation: Organisation, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a tenant whose first run has calculated everything; copy it, do not change it."""
+    """The folder of a tenant whose first run has calculated everything; copy it without changing it."""
     return Deployment.calculated_once(organisation, tmp_path_factory.mktemp("prepared"))
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 
 class Disk:
-    """A mounted disk. ``path`` is its path for the processes that are started within it."""
+    """A mounted disk. ``path`` is its path in processes that are started within it."""
 
     def __init__(self, path: Path, holder: int) -> None:
         self.path = path
@@ -22,13 +22,13 @@ class Disk:
 
     @property
     def within(self) -> Sequence[str]:
-        """The words before a command that uses the disk."""
+        """Return the prefix of a command that uses the disk."""
         as_ourselves = [] if os.getuid() == 0 else ["--user", "--preserve-credentials"]
         return ["nsenter", "--target", str(self._holder), "--mount", *as_ourselves]
 
     @property
     def from_here(self) -> Path:
-        """The disk's path for this process; libraries that resolve links fail there."""
+        """Return the disk's path in this process; libraries that resolve links fail with it."""
         return Path(f"/proc/{self._holder}/root{self.path}")
 
     def resize(self, kibibytes: int) -> None:
@@ -45,7 +45,7 @@ class Disk:
         self._remount("rw").check_returncode()
 
     def fill(self) -> Path:
-        """Write a file until nothing more fits; removing it frees the space."""
+        """Write a file until the disk is full; removing it frees the space."""
         junk = self.from_here / "junk"
         block = bytes(4096)
         with junk.open("wb", buffering=0) as file:
@@ -56,11 +56,11 @@ class Disk:
                 return junk
 
     def files(self) -> list[str]:
-        """Return every file on the disk, in order."""
+        """Return every file on the disk in order."""
         return sorted(str(path.relative_to(self.from_here)) for path in self.from_here.rglob("*") if path.is_file())
 
     def _remount(self, options: str) -> subprocess.CompletedProcess[bytes]:
-        # With a named source, mount does not add the previous options, which have ids that are unknown in the user
+        # With a named source, mount does not add the previous options, which contain ids that are unknown in the user
         # namespace.
         command = [*self.within, "mount", "-t", "tmpfs", "-o", f"remount,{options}", "none", str(self.path)]
         return subprocess.run(command, check=False, capture_output=True)

@@ -1,4 +1,4 @@
-"""Requests and responses in a page of the documentation."""
+"""Requests and responses on a page of the documentation."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _QUESTION = re.compile(
 
 
 def questions(page: Path) -> Iterator[tuple[str, Any]]:
-    """Yield the paths that a page requests with curl, each with the part of the response that it shows below."""
+    """Yield the paths that a page requests with curl, each with the part of the response shown below it."""
     for found in _QUESTION.finditer(page.read_text(encoding="utf-8")):
         yield found["path"], json.loads(found["answer"])
 
 
 def shown_of(answer: Any, shown: Any) -> Any:
-    """Return the parts of a response that the page shows: equal to ``shown`` if the page is right."""
+    """Return the parts of a response that the page shows; they equal ``shown`` if the page is right."""
     if isinstance(shown, dict) and isinstance(answer, dict):
         return {name: shown_of(answer.get(name), value) for name, value in shown.items()}
     if isinstance(shown, list) and isinstance(answer, list):

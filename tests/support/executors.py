@@ -1,4 +1,4 @@
-"""An executor of runs under the control of tests: a run ends when the test allows it."""
+"""An executor of runs that end when the test releases them."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class HeldRun:
         self._ended.set()
 
     def stop(self, reason: StopReason = STOPPED) -> None:
-        """End at once."""
+        """End immediately."""
         self.end(reason.outcome)
 
     def wait(self, listener: Callable[[Progress], None]) -> RunResult:
-        """Wait until it may end."""
+        """Wait until the run may end."""
         self._ended.wait()
         return RunResult(self.tenant, self._outcome, completed_at=utc_now())
 
@@ -41,7 +41,7 @@ class HeldRuns:
         self._hold = hold
 
     def start(self, assignment: RunAssignment) -> HeldRun:
-        """Start one."""
+        """Start a run."""
         run = HeldRun(assignment)
         self.started.append(run)
         if not self._hold:
@@ -49,9 +49,9 @@ class HeldRuns:
         return run
 
     def close(self) -> None:
-        """Keep nothing."""
+        """Do nothing: there is nothing to release."""
 
     @property
     def tenants(self) -> list[str]:
-        """The tenants whose runs were started, in order."""
+        """Return the tenants whose runs were started, in order."""
         return [run.tenant for run in self.started]

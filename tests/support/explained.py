@@ -1,6 +1,6 @@
-"""An independent check of explanations: every amount follows from the answer alone.
+"""An independent check of explanations: every amount follows from the response alone.
 
-This shares no code with the service. It knows the rules of decision 5: the largest remainder on integers of 10⁻¹², the
+This shares no code with the service. It implements decision 5: the largest remainder on integers of 10⁻¹², the
 absolute value first, ties by ascending id; the line into portions, then the portion among identities.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 
 
 def _split(units: int, weights: list[Fraction]) -> list[int]:
-    """Split by largest remainder; equal remainders in the order given."""
+    """Split by largest remainder; equal remainders are resolved in the given order."""
     total = sum(weights)
     exact = [abs(units) * weight / total for weight in weights]
     shares = [share.numerator // share.denominator for share in exact]
@@ -24,7 +24,7 @@ def _split(units: int, weights: list[Fraction]) -> list[int]:
 
 
 def derived_amount(answer: dict[str, Any]) -> Fraction:
-    """Return what the identity is charged, from an explanation's JSON."""
+    """Return the identity's amount, derived from the JSON of an explanation."""
     line, number = answer["line"], answer["portion"]["number"]
     shares = [Fraction(each["share"]) for each in answer["policy"]["portions"]]
     portion = _split(int(Fraction(line["total_cost"]) * 10**12), shares)[number - 1]
@@ -43,14 +43,14 @@ def derived_amount(answer: dict[str, Any]) -> Fraction:
         assert sum(values.values()) == total
         units = dict(zip(sorted(values), _split(portion, [values[each] for each in sorted(values)]), strict=True))
         return Fraction(units[answer["identity_id"]], 10**12)
-    # Not all contenders are listed: of the remainders, the response gives only the rank.
+    # Not all contenders are listed: the response has only the rank of the remainder.
     assert arithmetic["extra_unit"] == (arithmetic["remainder_rank"] <= arithmetic["spare_units"])
     found = int(arithmetic["units_floor"]) + arithmetic["extra_unit"]
     return Fraction(-found if portion < 0 else found, 10**12)
 
 
 def check_topic_explanation(answer: dict[str, Any]) -> Decimal:
-    """Check the explanation of a topic row: a line that is attributed to topics as one portion, by name."""
+    """Check the explanation of a topic row: a line that is attributed to topics by name, in one portion."""
     contenders = (answer["evidence"] or {}).get("contenders", ())
     named = [each | {"identity_id": each["topic_name"]} for each in contenders]
     return check_explanation(
@@ -68,7 +68,7 @@ _AMOUNT = r"(-?\d{1,3}(?:,\d{3})*\.\d\d+)"
 
 
 def check_sentence(sentence: str, answer: dict[str, Any], names: dict[str, str]) -> None:
-    """Check the numbers and claims of a sentence about an amount of an explanation's JSON."""
+    """Check the numbers and claims of a sentence about an amount in the JSON of an explanation."""
     arithmetic, evidence = answer["arithmetic"], answer["evidence"]
     identity = names.get(answer["identity_id"], answer["identity_id"])
     if arithmetic is None:
@@ -94,7 +94,7 @@ def check_sentence(sentence: str, answer: dict[str, Any], names: dict[str, str])
         "unallocated": "stays unalloc",
     }
     assert how.startswith(words.get(kind, "follows what the other lines charge")), sentence
-    # Where another method was to be used first, the sentence says why it was not.
+    # If another method came first, the sentence says why it did not apply.
     earlier = [each["why_not"] for each in answer["methods"] if each["position"] < applied["position"]]
     assert all(reason in sentence for reason in earlier), sentence
     if used := re.search(r"(?:wrote|read|used)[a-z ]* ([\d.,]+) of ([\d.,]+) ", sentence):
@@ -110,7 +110,7 @@ def check_sentence(sentence: str, answer: dict[str, Any], names: dict[str, str])
 
 
 def check_topic_sentence(sentence: str, answer: dict[str, Any]) -> None:
-    """Check the numbers and claims of a sentence about an amount of the explanation of a topic row."""
+    """Check the numbers and claims of a sentence about an amount in the explanation of a topic row."""
     arithmetic, evidence, name = answer["arithmetic"], answer["evidence"], answer["topic_name"]
     topic = "No topic" if name == "__UNATTRIBUTED__" else f"Topic {name}"
     assert sentence.startswith(f"{topic} "), sentence
@@ -130,7 +130,7 @@ def check_topic_sentence(sentence: str, answer: dict[str, Any]) -> None:
     kind = applied["method"].partition("(")[0]
     words = {"usage": "follows ", "even": "is shared evenly", "unattributed": "is attributed to no topic"}
     assert how.startswith(words[kind]), sentence
-    # Where another method was to be used first, the sentence says why it was not.
+    # If another method came first, the sentence says why it did not apply.
     earlier = [each["why_not"] for each in answer["methods"] if each["position"] < applied["position"]]
     assert all(reason in sentence for reason in earlier), sentence
     used = re.match(rf"{re.escape(topic)} [a-z ]+ ([\d.,]+) of ([\d.,]+) ", sentence)

@@ -49,7 +49,7 @@ ECOSYSTEM = "test_cloud"
 
 @dataclass(frozen=True)
 class Share:
-    """One chargeback row; amounts are written as texts."""
+    """One chargeback row; amounts are given as texts."""
 
     day: date
     identity: str
@@ -115,14 +115,14 @@ def write_shares(facts: FactTables, shares: Iterable[Share]) -> None:
 
 
 def replace_day(facts: FactTables, name: str, day: date, rows: pa.Table, at: datetime | None = None) -> NewContent:
-    """Make rows the whole content of a day of a table, as from ``at`` on."""
+    """Replace the content of a day of a table by rows, as of ``at``."""
     content = facts.prepare_day(name, day, rows)
     commit_contents(facts, [content], at)
     return content
 
 
 def commit_contents(facts: FactTables, contents: Sequence[NewContent], at: datetime | None = None) -> None:
-    """Make contents those of their days."""
+    """Commit contents as those of their days."""
     with facts.control.write() as connection:
         replace_days(connection, contents, instant_of_change(connection, at or utc_now()))
     facts.changed()
@@ -167,33 +167,33 @@ def days_from(first: date, count: int) -> list[date]:
 
 
 def new_facts(folder: Path) -> FactTables:
-    """Return empty tables with a catalogue next to their folder, copied from one that is made once for all tests."""
+    """Return empty tables with a catalogue next to their folder, copied from one that is created once for all tests."""
     folder.mkdir(parents=True, exist_ok=True)
     place_migrated(f"sqlite:///{folder.with_suffix('.db')}")
     return known_facts(folder)
 
 
 def facts_in(place: Place, folder: Path) -> FactTables:
-    """Return empty tables in a place, whose catalogue is in a new database in a folder."""
+    """Return empty tables in a location, whose catalogue is in a new database in a folder."""
     place_migrated(f"sqlite:///{folder / 'catalogue.db'}")
     return FactTables(place, ControlDatabase(f"sqlite:///{folder / 'catalogue.db'}"))
 
 
 def remove_days(facts: FactTables, before: date, *tables: str, at: datetime | None = None) -> None:
-    """Remove what days before ``before`` have, and had."""
+    """Remove current and former content of the days before ``before``."""
     with facts.control.write() as connection:
         end_days(connection, tables, before, instant_of_change(connection, at or utc_now()))
     facts.changed()
 
 
 def catalogue_of(facts: FactTables) -> list[NamedFile]:
-    """Return all files that the catalogue names, also those that are no longer kept."""
+    """Return all files in the catalogue, including those that are no longer kept."""
     with facts.control.read() as connection:
         return every_file(connection)
 
 
 def known_facts(folder: Path) -> FactTables:
-    """Return tables in a folder, with the catalogue next to it, as another process opens them."""
+    """Return the tables in a folder, with the catalogue next to it, as opened by another process."""
     return FactTables(folder, ControlDatabase(f"sqlite:///{folder.with_suffix('.db')}"))
 
 
@@ -201,8 +201,8 @@ def known_facts(folder: Path) -> FactTables:
 def tenant_store(
     folder: Path, *, name: str = "acme", kind: str = "sqlite", fill: Callable[[TenantStore], None] | None = None
 ) -> Iterator[TenantStore]:
-    """Create the storage of a tenant, with a database of that kind, and fill it; with SQLite, storage of the same
-    content is a copy of what was filled once."""
+    """Create the storage of a tenant with a database of a given kind, and fill it; with SQLite, it is a copy of storage
+    that was filled once."""
     place = folder / name
     if kind == "sqlite":
         shutil.copytree(_filled(name, fill), place, dirs_exist_ok=True)

@@ -1,4 +1,4 @@
-"""Small bills for tests of the data in FOCUS, written to a real storage, and what is read of them."""
+"""Small bills for tests of the data in FOCUS, written to a real storage, and the data read from them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Weights = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True)
 class BilledLine:
-    """A billing line with its shares: the weights of identities in each of its portions, those of topics."""
+    """A billing line with its shares: the weights of identities in each of its portions, and those of topics."""
 
     line: BillingLine
     portions: tuple[Weights, ...] = ((("sa-1", 1),),)
@@ -58,7 +58,7 @@ class BilledLine:
 
 @dataclass(frozen=True)
 class FocusData:
-    """What is read of a bill, and the lines of the bill that it should have."""
+    """The data read for a bill, and the billing lines that it must represent."""
 
     table: pa.Table
     csv: str
@@ -68,7 +68,7 @@ class FocusData:
 
 
 def write_bill(store: TenantStore, billed: Sequence[BilledLine], uncalculated: Collection[date] = ()) -> None:
-    """Write a bill with all that was charged for it."""
+    """Write a bill with its charges."""
     write_lines(store.facts, [each.line for each in billed])
     shares: list[Share] = []
     topics: list[TopicShare] = []
@@ -129,7 +129,7 @@ def _topics(billed: BilledLine, line_id: str) -> Iterator[TopicShare]:
 
 @contextmanager
 def focus_source(store: TenantStore, tenant: Tenant | None = None) -> Iterator[FocusSource]:
-    """Open what the data of a storage is made of; without a configured tenant, with the profile of the tests."""
+    """Open the source of FOCUS data of a storage; without a configured tenant, with the profile of the tests."""
     whose = FocusTenant(store.tenant_name, store.tenant_id, PROFILE) if tenant is None else FocusTenant.of(tenant)
     with QueryEngine(threads=1) as engine, open_reader(engine, store, CancellationToken(), LookupCaches()) as reader:
         yield FocusSource(reader, store.control, whose)
@@ -164,7 +164,7 @@ DAYS = days_from(DAY, 4)
 THIRDS = tuple((f"sa-{number}", 1) for number in range(3))
 TOPIC_WEIGHTS = (("a", 2), ("b", 1), ("__UNATTRIBUTED__", 1))
 PRICED: dict[str, Any] = {"unit_price": Decimal("0.25"), "quantity": Decimal(8), "unit": "GB-hour"}
-#: Lines that are special in some way, all on one day.
+#: Unusual lines, all on one day.
 SPECIAL_LINES = [
     BilledLine(line(DAY, "0", product="KAFKA_BASE", **PRICED)),  # a full discount
     BilledLine(line(DAY, "0", product="FREE")),
@@ -213,7 +213,7 @@ SPECIAL_LINES = [
 
 
 def write_special_bill(store: TenantStore) -> None:
-    """Write the special lines, hourly ones of the next month, and a day that is not calculated; with an inventory."""
+    """Write the unusual lines, hourly ones of the next month, and a day that is not calculated; also an inventory."""
     hours = [BilledLine(line(DAYS[2], "0.5", hour=hour, granularity="hourly"), (THIRDS,)) for hour in (0, 23)]
     write_bill(store, [*SPECIAL_LINES, *hours, BilledLine(line(DAYS[3], "100"))], uncalculated={DAYS[3]})
     with store.control.write() as connection:

@@ -1,6 +1,6 @@
-"""Rules for data in FOCUS that no validator checks: exact sums, raw texts, and rules from row to row.
+"""Rules for data in FOCUS that validators do not check: exact sums, raw texts, and rules across rows.
 
-The expectations are calculated here once more, from the bill, with Python's decimals.
+The expected values are calculated again from the bill with Python's decimals.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _NEVER_NULL: Final = (
     *("ChargeCategory", "ChargeDescription", "ChargeFrequency", "InvoiceIssuerName"),
     *("ServiceCategory", "ServiceName", "ServiceSubcategory", "x_LineId", "x_OriginCost"),
 )
-#: Null together, in every row.
+#: Columns that are null together in every row.
 _TOGETHER: Final = (
     ("PricingQuantity", "PricingUnit"),
     ("ConsumedQuantity", "ConsumedUnit"),
@@ -61,7 +61,7 @@ _OF_SHARES: Final = {
     V1_2: ("x_AllocatedResourceId", "x_AllocatedResourceName", "x_AllocatedMethodId"),
     V1_4: ("AllocatedResourceId", "AllocatedResourceName", "AllocatedMethodId"),
 }
-#: What may differ between the rows of one line, besides costs and quantities.
+#: Columns that may differ between the rows of one line, besides costs and quantities.
 _OWN: Final = re.compile(
     r"(x_)?Allocated\w+|x_(AllocationDetail|ChainPosition|CostType|IdentityType|IdentityUsage|PolicyHash|Portion|"
     r"TotalUsage|CostCategory\w+)|(Billed|Effective|Contracted|List)Cost|(Pricing|Consumed)Quantity|ContractApplied"
@@ -150,7 +150,7 @@ def _check_lines(data: FocusData, rows: Iterable[Row]) -> None:
 
 
 def _applied(rows: Iterable[Row]) -> Decimal:
-    """The money that went to commitments, or came back from them."""
+    """Return the amount applied to or returned from commitments."""
     applied = [json.loads(row["ContractApplied"], parse_float=Decimal) for row in rows if row.get("ContractApplied")]
     elements = (each for found in applied for each in found["Elements"])
     return abs(sum((Decimal(each.get("ContractCommitmentAppliedCost", 0)) for each in elements), Decimal(0)))
@@ -164,7 +164,7 @@ def _total(rows: Iterable[Row], name: str) -> Decimal:
 
 
 def _is_priced(line: Row) -> bool:
-    """Return whether a line has a price, and a quantity whose shares fit 18 places."""
+    """Return whether a line has a price, and a quantity whose shares fit 18 decimals."""
     return line["unit_price"] is not None and line["quantity"] is not None and abs(line["quantity"]) < 10**20
 
 
@@ -212,7 +212,7 @@ def _check_columns(data: FocusData) -> None:
 
 
 def _check_texts(data: FocusData, rows: list[Row]) -> None:
-    """The CSV has the same values, in the form that FOCUS wants."""
+    """Check that the CSV has the same values in the format of FOCUS."""
     texts = list(csv.DictReader(io.StringIO(data.csv, newline="")))
     assert len(texts) == len(rows), "the CSV has other rows"
     kinds = {field.name: field.type for field in data.table.schema}
@@ -223,7 +223,7 @@ def _check_texts(data: FocusData, rows: list[Row]) -> None:
 
 
 def _check_by_lint(data: FocusData) -> None:
-    """An independent lint of version 1.4 finds nothing."""
+    """Check that an independent linter of version 1.4 reports nothing."""
     texts = list(csv.DictReader(io.StringIO(data.csv, newline="")))
     report = lint_focus_1_4_structure("CostAndUsage", texts, supported_conditions=("SupportsUnitPricing",))
     assert report.ok, report.violations

@@ -1,7 +1,7 @@
-"""Hosts in a network of a test's own: namespaces of network, names, processes and mounts, joined by a switch.
+"""Hosts in a separate network of a test: namespaces of network, names, processes and mounts, connected by a switch.
 
-Nothing of the network is visible on the machine, and all of it is gone when the test process has ended, however that
-ends. Users other than root need permission to create user namespaces.
+The network is invisible on the machine, and removed whenever the test process ends. Users other than root need
+permission to create user namespaces.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MISSING: Final = (
     "this test needs network namespaces: the program ip (Debian: apt-get install iproute2), and root with "
     "CAP_SYS_ADMIN and CAP_NET_ADMIN (in a container: docker run --privileged) or permission to create user namespaces"
 )
-#: The network of the hosts; the test process is at its last address.
+#: The network of the hosts; the test process has its last address.
 _NETWORK: Final = "10.77.0"
 _HERE: Final = f"{_NETWORK}.254"
 _SWITCH: Final = (
@@ -35,13 +35,13 @@ _HOST: Final = 'hostname "$0" && ip link set lo up && echo up && exec cat'
 
 @dataclass(frozen=True)
 class Host:
-    """A host of servers. ``within`` is put before every command."""
+    """A host of servers. ``within`` is the prefix of every command."""
 
     address: str
     within: Sequence[str]
 
     def seen(self, port: int) -> int:
-        """The port of the loopback at which the test process sees a port of the host."""
+        """Return the loopback port at which the test process reaches a port of the host."""
         return port
 
 
@@ -49,12 +49,12 @@ THIS_HOST: Final = Host("127.0.0.1", ())
 
 
 class Network:
-    """A switch, to which hosts are connected. Use :func:`network`."""
+    """A switch to which hosts are connected. Use :func:`network`."""
 
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
         is_root = os.getuid() == 0
-        # Others are root in a user namespace of their own.
+        # Other users are root in a user namespace of their own.
         self._as_root = [] if is_root else ["--user", "--preserve-credentials"]
         to_root = [] if is_root else ["--user", "--map-root-user"]
         self._switch = self._hold(["unshare", *to_root, "--net", "sh", "-c", _SWITCH])
@@ -64,7 +64,7 @@ class Network:
         """Connect a new host."""
         namespaces = ["--net", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"]
         holder = self._hold([*self._within(self._switch.pid), "unshare", *namespaces, "sh", "-c", _HOST, name])
-        # The first process of the namespace, with its number on this machine.
+        # The first process of the namespace, with its id on this machine.
         first = _only_child(holder.pid)
         within = self._within(first, "--net", "--uts", "--pid", "--mount")
         host = NamespaceHost(f"{_NETWORK}.{next(self._addresses)}", within, name, self, holder)
@@ -75,11 +75,11 @@ class Network:
         return host
 
     def configure(self, *words: str) -> None:
-        """Run ``ip`` at the switch."""
+        """Run ``ip`` in the namespace of the switch."""
         subprocess.run([*self._at_switch, "ip", *words], check=True, env=_environment())
 
     def relayed(self, address: str, port: int) -> int:
-        """Open a port of this machine's loopback that leads to a port of a host."""
+        """Open a port on this machine's loopback that is forwarded to a port of a host."""
         with socket.create_server(("127.0.0.1", 0)) as listener:
             relay = [sys.executable, str(Path(__file__).with_name("relay.py")), str(listener.fileno())]
             process = subprocess.Popen(
@@ -89,7 +89,7 @@ class Network:
             return int(listener.getsockname()[1])
 
     def end_with(self, process: subprocess.Popen[bytes]) -> None:
-        """End a process with the network."""
+        """End a process when the network ends."""
         self._stack.callback(_end, process)
 
     @property
@@ -97,11 +97,11 @@ class Network:
         return self._within(self._switch.pid, "--net")
 
     def _within(self, process: int, *namespaces: str) -> list[str]:
-        """The words before a command that enters namespaces of a process."""
+        """Return the prefix of a command that enters namespaces of a process."""
         return ["nsenter", "--target", str(process), *namespaces, *self._as_root]
 
     def _hold(self, command: Sequence[str]) -> subprocess.Popen[bytes]:
-        """Start the process that keeps namespaces alive until its standard input is closed."""
+        """Start a process that keeps namespaces alive until its standard input is closed."""
         holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=_environment())
         self.end_with(holder)
         assert holder.stdout is not None
@@ -112,7 +112,7 @@ class Network:
 
 @dataclass(frozen=True)
 class NamespaceHost(Host):
-    """A host of a :class:`Network`. Its process numbers are its own, so that other hosts cannot tell whether one is
+    """A host of a :class:`Network`. Its process ids are its own, so that other hosts cannot tell whether one is
     alive."""
 
     name: str
@@ -120,7 +120,7 @@ class NamespaceHost(Host):
     holder: subprocess.Popen[bytes] = field(repr=False)
 
     def execute(self, *words: str) -> None:
-        """Run a command to its end, which must be a success."""
+        """Run a command, which must succeed."""
         subprocess.run([*self.within, *words], check=True, env=_environment())
 
     def start(self, *words: str, log: Path) -> subprocess.Popen[bytes]:
@@ -136,15 +136,15 @@ class NamespaceHost(Host):
         process.wait()
 
     def unplug(self) -> None:
-        """Disconnect it: its packets are lost without an error."""
+        """Disconnect the host: its packets are lost without an error."""
         self.network.configure("link", "set", self.name, "down")
 
     def plug(self) -> None:
-        """Put the cable back."""
+        """Connect the host again."""
         self.network.configure("link", "set", self.name, "up")
 
     def power_off(self) -> None:
-        """End it like a power failure: all processes at once, without closing connections."""
+        """End the host like a power failure: all processes at once, without closing connections."""
         self.unplug()
         _end(self.holder)
 
@@ -154,13 +154,13 @@ class NamespaceHost(Host):
 
 @contextmanager
 def network() -> Iterator[Network]:
-    """An empty network for the length of the ``with``."""
+    """Run an empty network for the length of the ``with``."""
     with ExitStack() as stack:
         yield Network(stack)
 
 
 def _environment() -> dict[str, str]:
-    """That of this process, with the folders of programs for administrators, which are not in everybody's PATH."""
+    """Return this process's environment with the folders of administrative programs in PATH."""
     return os.environ | {"PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"}
 
 

@@ -1,5 +1,4 @@
-"""Tenants whose work is done only by separate processes, as in production: start them, read their logs, send
-requests."""
+"""Tenants that only separate processes work on, as in production: start them, read their logs, send requests."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ import yaml
 from chargeback.demo.config import ServerInfo, demo_configuration
 from tests.support.processes import eventually, free_port, started
 
-#: The storage that an API reads: the control database and the facts.
+#: The storage that an API reads: control database and facts.
 READS = ("/tenants", "/tenants/acme/status", "/tenants/acme/chargebacks", "/tenants/acme/chargebacks/aggregate")
 _TAGS = "/tenants/acme/entities/resource/{}/tags"
 
@@ -43,7 +42,7 @@ class Service:
         return self.client.delete(f"{_TAGS.format(resource_id)}/{key}")
 
     def a_resource(self) -> str:
-        """Return the id of any resource of the inventory."""
+        """Return the id of a resource in the inventory."""
         found: str = self.client.get("/tenants/acme/resources", params={"page_size": 1}).json()["items"][0][
             "resource_id"
         ]
@@ -54,17 +53,17 @@ class Service:
         return _answers(str(self.client.base_url.copy_with(path="/")).rstrip("/"))
 
     def calculated(self) -> int:
-        """Return how many days are calculated."""
+        """Return the number of calculated days."""
         answer = self.client.get("/tenants")
         return int(answer.json()[0]["dates_calculated"] or 0) if answer.status_code == 200 else 0
 
     def is_idle(self) -> bool:
-        """Return whether no run is in progress according to the API."""
+        """Return whether, according to the API, no run is in progress."""
         answer = self.client.get("/tenants/acme/pipeline/status")
         return answer.status_code == 200 and answer.json()["is_running"] is False
 
     def readiness(self) -> str:
-        """Return the status of readiness, after its cache has expired."""
+        """Return the status of readiness after its cache has expired."""
         time.sleep(2)
         answer = self.client.get("/readiness")
         assert answer.status_code == 200
@@ -72,14 +71,14 @@ class Service:
         return status
 
     def run(self) -> None:
-        """Start a run as soon as none is in progress, and wait for its end."""
+        """Start a run when none is in progress, and wait for its end."""
         eventually(lambda: self.client.post("/tenants/acme/pipeline/run").status_code == 202)
         eventually(self.is_idle)
 
 
 class Installation:
-    """The configuration of the tenant ``acme``, and the output of the processes that use it. ``within`` is put before
-    every command."""
+    """The configuration of the tenant ``acme``, and the output of the processes that use it. ``within`` is the prefix
+    of every command."""
 
     def __init__(
         self,
@@ -113,7 +112,7 @@ class Installation:
 
     @contextmanager
     def serving(self, mode: str) -> Iterator[Service]:
-        """Start a service, wait for its first response, and stop it at the end."""
+        """Start a service, wait for its first response, and stop it at the end of the ``with``."""
         process = self.start("serve", "--mode", mode)
         address = f"http://127.0.0.1:{self.port}"
         try:
@@ -129,12 +128,12 @@ class Installation:
 
 @contextmanager
 def serving(config: Path) -> Iterator[httpx.Client]:
-    """Start a service with several tenants, and a client of it; stop the service at the end."""
+    """Start a service with several tenants, and a client of it; stop the service at the end of the ``with``."""
     address = f"http://127.0.0.1:{yaml.safe_load(config.read_text())['api']['port']}"
     with config.with_name("log").open("wb") as log:
         process = started(["serve", "--config", str(config)], output=log)
     try:
-        # Without keep-alive connections: the server may close one at the moment when it is used again.
+        # Without keep-alive connections: the server may close one at the moment of its reuse.
         unkept = httpx.Limits(max_keepalive_connections=0)
         with httpx.Client(base_url=address, timeout=120, limits=unkept) as client:
             eventually(lambda: _answers(address))
@@ -153,7 +152,7 @@ def readiness(api: httpx.Client) -> dict[str, Any]:
 
 
 def runs_ended(api: httpx.Client, tenant: str) -> int:
-    """Return how many ended runs of a tenant the service's metrics report."""
+    """Return the number of a tenant's ended runs in the service's metrics."""
     lines = api.get("/metrics").raise_for_status().text.splitlines()
     ended = [line for line in lines if line.startswith("chargeback_runs_total{") and f'tenant="{tenant}"' in line]
     return round(sum(float(line.split()[1]) for line in ended))

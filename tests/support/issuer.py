@@ -1,4 +1,4 @@
-"""An issuer of signed tokens: keys of its own, the set of public ones, and tokens as identity providers make them."""
+"""An issuer of signed tokens: its keys, the set of public keys, and tokens like those of identity providers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AUDIENCE = "https://costs.example.com"
 
 @cache
 def private_key(algorithm: str, key_id: str) -> Any:
-    """A key for an algorithm; there is another one for each id."""
+    """Return a private key for an algorithm; each id has a different key."""
     if algorithm.startswith("ES"):
         return ec.generate_private_key(ec.SECP384R1() if algorithm == "ES384" else ec.SECP256R1())
     return ed25519.Ed25519PrivateKey.generate() if algorithm == "EdDSA" else rsa.generate_private_key(65537, 2048)
@@ -36,7 +36,7 @@ class Issuer:
 
     @property
     def jwk(self) -> dict[str, Any]:
-        """The public key."""
+        """Return the public key as a JWK."""
         public = private_key(self.algorithm, self.key_id).public_key()
         written = get_default_algorithms()[self.algorithm].to_jwk(public, as_dict=True)
         return {**written, "kid": self.key_id, "alg": self.algorithm, "use": "sig"}
@@ -48,7 +48,8 @@ class Issuer:
         return new.replace(file)
 
     def token(self, user: str = "ann@example.com", *groups: str, **claims: Any) -> str:
-        """A token of a user, valid for five minutes; a claim that is None is left out, a duration counts from now."""
+        """Return a token of a user that is valid for five minutes; a claim of None is omitted, a duration is relative
+        to now."""
         now = int(time.time())
         content = {
             "iss": ISSUER,

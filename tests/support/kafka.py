@@ -1,5 +1,5 @@
-"""A Kafka cluster for tests: librdkafka's mock brokers, which speak the protocol on real sockets, and a guard in front
-of them for TLS and SASL/PLAIN, which they do not have."""
+"""A Kafka cluster for tests: librdkafka's mock brokers, which use the protocol on real sockets, and a proxy that adds
+TLS and SASL/PLAIN."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from confluent_kafka import Producer
 
 
 class MockCluster:
-    """Three brokers that speak the Kafka protocol, until the object is deleted."""
+    """Three brokers with the Kafka protocol, until the object is deleted."""
 
     def __init__(self, *topics: str) -> None:
         self._producer = Producer({"bootstrap.servers": "unused:1", "test.mock.num.brokers": 3, "log_level": 0})
@@ -36,12 +36,12 @@ def closed_port() -> int:
 
 _SASL_HANDSHAKE, _API_VERSIONS, _SASL_AUTHENTICATE = 17, 18, 36
 _AUTHENTICATION_FAILED = 58
-#: In the list of supported requests: key, lowest and highest version.
+#: Entries of the list of supported requests: key, lowest and highest version.
 _SASL_REQUESTS = struct.pack(">hhhhhh", _SASL_HANDSHAKE, 0, 1, _SASL_AUTHENTICATE, 0, 0)
 
 
 class Guard:
-    """A listener in front of each broker of a mock cluster; it replaces the brokers' addresses in responses by the
+    """A listener in front of each broker of a mock cluster; it replaces the brokers' addresses in responses with the
     listeners'.
 
     With ``tls`` it uses TLS; with ``users`` (name to password) it requires authentication by SASL/PLAIN. A context
@@ -59,7 +59,7 @@ class Guard:
         self.bootstrap_servers = ""
 
     def __enter__(self) -> Guard:
-        """Start to listen."""
+        """Start listening."""
         listeners = [self._open.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in self._cluster.addresses]
         ports = [listener.getsockname()[1] for listener in listeners]
         for (_, behind), port in zip(self._cluster.addresses, ports, strict=True):
@@ -82,7 +82,7 @@ class Guard:
                 threading.Thread(target=self._converse, args=(client, broker), daemon=True).start()
 
     def _converse(self, client: socket.socket, broker: tuple[str, int]) -> None:
-        """Serve one connection: request, response, request, response."""
+        """Serve one connection: alternate requests and responses."""
         with suppress(OSError, EOFError), ExitStack() as stack:
             stack.enter_context(closing(client))
             speaker = stack.enter_context(self._tls.wrap_socket(client, server_side=True)) if self._tls else client
@@ -110,7 +110,7 @@ class Guard:
 
     def _changed(self, api: int, answer: bytes) -> bytes:
         if api == _API_VERSIONS and self._users is not None:
-            # The mock brokers use the first version: correlation, error, how many, and the requests.
+            # The mock brokers use the first version: correlation id, error, number of requests, and the requests.
             correlation, error, count = struct.unpack(">ihi", answer[:10])
             if not error:
                 answer = struct.pack(">ihi", correlation, error, count + 2) + _SASL_REQUESTS + answer[10:]

@@ -1,4 +1,4 @@
-"""Logging, which a process has only one of."""
+"""Logging, whose configuration is global to a process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def logging_restored() -> Iterator[None]:
-    """Undo what is configured meanwhile: handlers, levels, and that warnings are logged."""
+    """Restore the configuration of logging at the end: handlers, levels, and the capture of warnings."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     try:

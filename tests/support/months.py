@@ -1,4 +1,4 @@
-"""A tenant of some whole months, whose days a test changes, with the books over it."""
+"""A tenant of some whole months, whose days a test changes, with its posted amounts."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ _engine = cache(QueryEngine)
 
 @dataclass
 class Months:
-    """A tenant whose months of a few days each were billed and calculated; all other days are accepted when a month is
-    closed."""
+    """A tenant with a few billed and calculated days in each month; closing a month accepts that the other days are
+    missing."""
 
     store: TenantStore
     days: tuple[date, ...]
@@ -66,20 +66,20 @@ class Months:
 
     @property
     def view(self) -> TenantView:
-        """The tenant as the front ends see it."""
+        """Return the tenant as the front ends see it."""
         profile = ClosingProfile(by=self.by)
         known = (self.store.tenant_id, self.store.ecosystem, 200, self.store)
         return TenantView("acme", *known, closing=profile, currencies=self.rates)
 
     @contextmanager
     def books(self, as_of: datetime | None = None) -> Iterator[PostedReader]:
-        """A reader of what was posted, now or as of an instant."""
+        """Open a reader of posted amounts, now or as of an instant."""
         token = CancellationToken()
         with open_reader(_engine(), self.store, token, self.caches, as_of=as_of) as reader:
             yield open_posted(reader, self.store, token, self.caches, as_of)
 
     def writing(self) -> object:
-        """A connection that writes."""
+        """Open a connection for writing."""
         return self.store.control.write(durable=True)
 
     def clock(self) -> datetime:
@@ -88,12 +88,12 @@ class Months:
         return self.now
 
     def charge(self, day: date, **amounts: str) -> None:
-        """Let a day cost this, by identity (``sa_1``)."""
+        """Set the cost of a day by identity (``sa_1``)."""
         total = sum((Decimal(amount) for amount in amounts.values()), Decimal(0))
         self.bill([line(day, f"{total:f}")], {name.replace("_", "-"): amount for name, amount in amounts.items()})
 
     def bill(self, lines: Sequence[BillingLine], *amounts: Mapping[str, str]) -> None:
-        """Let a day have these lines, each with the ``amounts`` of identities."""
+        """Set the lines of a day, each with the ``amounts`` of identities."""
         day = lines[0].day
         write_lines(self.store.facts, lines)
         write_shares(self.store.facts, list(_shares(lines, amounts)))
@@ -101,7 +101,7 @@ class Months:
             _calculated(connection, day)
 
     def tag(self, identity: str, team: str) -> None:
-        """Let an identity belong to a team."""
+        """Tag an identity with a team."""
         write = tags.TagWrite("identity", identity, "team", team)
         with self.store.control.write() as connection:
             tags.write_many(connection, self.store.tenant_id, [write], created_by="test", override=True)
@@ -112,7 +112,7 @@ class Months:
         return close(self.view, self.books, partial(self.store.control.write, durable=True), order, self.clock)
 
     def close_as(self, who: str, *, needs_two: bool) -> Closed:
-        """Close August as a user; if ``needs_two``, another one has to confirm."""
+        """Close August as a user; with ``needs_two``, another user has to confirm."""
         view = replace(self.view, closing=ClosingProfile(by=self.by, needs_two=needs_two))
         order = ClosingOrder(AUGUST, who, accept=["day-missing"], reason="A short month")
         return close(view, self.books, partial(self.store.control.write, durable=True), order, self.clock)
@@ -131,7 +131,7 @@ class Months:
 def months(
     folder: Path, first: AccountingPeriod = AUGUST, last: AccountingPeriod = OCTOBER, *, days: int = 2
 ) -> Iterator[Months]:
-    """A tenant with the first days of each month, each of 6.00 for one identity and 4.00 for another."""
+    """Open a tenant with the first days of each month, each with 6.00 for one identity and 4.00 for another."""
     known = tuple(
         period.start + timedelta(days=number) for period in periods_within(first, last) for number in range(days)
     )
@@ -140,7 +140,7 @@ def months(
 
 
 def learned(reader: PostedReader, selection: Selection, by: str) -> dict[KeyValues, Decimal]:
-    """Return the present figures of each month or, where it is sealed, the former ones."""
+    """Return the current figures of each month or, if it is sealed, those as of the sealing."""
     found: defaultdict[KeyValues, Decimal] = defaultdict(Decimal)
     for period in periods_of(selection.window):
         closed = reader.books.find(period)
@@ -160,7 +160,7 @@ def _shares(lines: Sequence[BillingLine], amounts: Sequence[Mapping[str, str]]) 
 
 
 def _calculated(connection: Connection, day: date) -> None:
-    """Let a day have one more revision."""
+    """Add a revision of a day."""
     save_day(connection, day, billing_gathered=True, resources_gathered=True)
     latest = latest_revision(connection, DayDataset.CHARGEBACKS, day)
     number, cause = (1, FIRST) if latest is None else (latest.revision + 1, BILL_CHANGED)
@@ -186,5 +186,5 @@ def _fill(days: tuple[date, ...], store: TenantStore) -> None:
 
 
 def amounts(found: Mapping[tuple[str | None, ...], Decimal]) -> dict[tuple[str | None, ...], Decimal]:
-    """Sums without those of nothing."""
+    """Return sums without zeros."""
     return {key: amount.normalize() for key, amount in found.items() if amount}

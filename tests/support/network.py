@@ -1,4 +1,4 @@
-"""A network between this project and an object store: every request takes a while, and some responses never arrive.
+"""A network between this project and an object store, with a delay of every request and lost responses.
 
 It listens on the loopback and forwards requests and responses unchanged, so that signatures stay valid: the server
 checks them against the host that the client uses.
@@ -21,7 +21,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from tests.support.objects import ObjectServer
 
-#: What writes a file of facts.
+#: Requests that write a file of facts.
 _WRITE: Final = re.compile(r"PUT /.*\.zstd\.parquet")
 _LENGTH: Final = re.compile(rb"\r\ncontent-length: *(\d+)\r\n", re.IGNORECASE)
 _CHUNKED: Final = re.compile(rb"\r\ntransfer-encoding: *chunked\r\n", re.IGNORECASE)
@@ -31,8 +31,8 @@ _REASONS: Final = {500: "InternalError", 503: "SlowDown"}
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of every ``every``-th write of a file: its response is lost, or replaced by a ``status``; ``before`` the
-    write reaches the store, or after it."""
+    """A fault of every ``every``-th write of a file: its response is lost, or replaced by a ``status``. The fault
+    occurs ``before`` the write reaches the store, or after it."""
 
     every: int
     status: int | None = None
@@ -48,11 +48,11 @@ class Network:
     """A network with faults, and its statistics.
 
     Attributes:
-        server: the server as it is reached through the network.
-        delay: how many seconds each request takes, besides those of the store.
-        fault: what happens to writes, if anything.
-        requests: how often what was asked, such as ``GET members/_delta_log``.
-        disturbed: how many writes the fault has met.
+        server: the server with its address in the network.
+        delay: the additional seconds of each request.
+        fault: the fault of writes, or None.
+        requests: the number of requests by subject, such as ``GET members/_delta_log``.
+        disturbed: the number of writes with the fault.
     """
 
     server: ObjectServer
@@ -64,7 +64,7 @@ class Network:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def meets(self, line: str) -> Fault | None:
-        """Count a request; return the fault that it meets."""
+        """Count a request; return its fault, if any."""
         with self._lock:
             self.requests[_kind(line, urlsplit(self.server.endpoint).path)] += 1
             if not _WRITE.match(line):
@@ -78,7 +78,7 @@ class Network:
 
 @contextmanager
 def network(server: ObjectServer, *, delay: float = 0.0, fault: Fault | None = None) -> Iterator[Network]:
-    """Put a network before a server."""
+    """Run a network in front of a server."""
     with _Listener(server) as listener:
         here = f"127.0.0.1:{listener.server_address[1]}"
         address = urlsplit(server.endpoint)._replace(netloc=here).geturl()
@@ -107,7 +107,7 @@ class _Listener(ThreadingTCPServer):
 
 
 class _Connection(StreamRequestHandler):
-    """A connection of a client, and one to the store."""
+    """A connection of a client, and a connection to the store."""
 
     server: _Listener
     disable_nagle_algorithm = True
@@ -118,7 +118,7 @@ class _Connection(StreamRequestHandler):
         self._answers: BinaryIO
 
     def handle(self) -> None:
-        """Forward one request after the other; if either side is disconnected, so is the other."""
+        """Forward requests one at a time; if either side disconnects, disconnect the other."""
         with suppress(OSError, EOFError):
             while self._pass_on():
                 pass
@@ -130,7 +130,7 @@ class _Connection(StreamRequestHandler):
             super().finish()
 
     def _pass_on(self) -> bool:
-        """Forward a request and its response; return whether another may follow."""
+        """Forward a request and its response; return whether another request may follow."""
         requests = cast(BinaryIO, self.rfile)
         head = _head(requests)
         if not head:
@@ -160,7 +160,7 @@ class _Connection(StreamRequestHandler):
     def _ask(self, head: bytes, content: bytes, method: str) -> bytes:
         """Return the whole response of the store."""
         if self._upstream is not None and select.select([self._upstream], [], [], 0)[0]:
-            self._hang_up()  # the store has closed a connection that was not used for long
+            self._hang_up()  # the store has closed an idle connection
         if self._upstream is None:
             self._upstream = socket.create_connection(self.server.upstream)
             self._upstream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -185,7 +185,7 @@ class _Connection(StreamRequestHandler):
 
 
 def _kind(line: str, account: str) -> str:
-    """Return the subject of a request, without days, versions and digests; ``account`` is what precedes buckets."""
+    """Return the subject of a request, without days, versions and digests; ``account`` precedes the bucket."""
     method, target, _ = line.split(" ")
     address = urlsplit(target)
     query = parse_qs(address.query)
@@ -204,7 +204,7 @@ def _kind(line: str, account: str) -> str:
 
 
 def _head(stream: BinaryIO) -> bytes:
-    """Return the lines of a request or a response up to the empty one; nothing at the end of the stream."""
+    """Return the lines of a request or response up to the empty line, or nothing at the end of the stream."""
     lines = []
     while (line := stream.readline()) not in (b"\r\n", b""):
         lines.append(line)
@@ -214,7 +214,7 @@ def _head(stream: BinaryIO) -> bytes:
 
 
 def _body(stream: BinaryIO, head: bytes) -> bytes:
-    """Return the body after a head, as it is sent."""
+    """Return the body after a head, as transferred."""
     if _CHUNKED.search(head):
         return b"".join(_chunks(stream))
     length = _LENGTH.search(head)

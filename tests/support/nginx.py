@@ -1,4 +1,4 @@
-"""The example of a proxy in a real nginx, with the places of this machine."""
+"""The example of a proxy in a real nginx, with the paths and addresses of this machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.processes import free_port
 from tests.support.prometheus import installed
 
 CONFIG = Path(__file__).parents[2] / "deploy" / "nginx.conf"
-#: The example that leaves decisions to the service, and the file that it includes.
+#: The example that passes identities to the service, and the file that it includes.
 ACCESS_CONFIG = CONFIG.parent / "access" / "nginx.conf"
 SECRET_FILE = "/etc/nginx/chargeback-secret.conf"
 PASSWORD = "open-sesame"
@@ -27,7 +27,7 @@ USERS = ("alice", "bob", "carol", "finance", "nobody")
 
 @dataclass(frozen=True)
 class Proxy:
-    """A running nginx; ``plain_port`` is the one without TLS."""
+    """A running nginx; ``plain_port`` is the port without TLS."""
 
     port: int
     plain_port: int
@@ -36,7 +36,7 @@ class Proxy:
     def get(
         self, path: str, user: str | None = None, method: str = "GET", headers: Mapping[str, str] | None = None
     ) -> tuple[int, str]:
-        """Return status and text of a response; the path is sent as it is written."""
+        """Return status and text of a response; the path is sent without normalisation."""
         connection = http.client.HTTPSConnection("127.0.0.1", self.port, context=self.trust, timeout=30)
         connection.putrequest(method, path, skip_host="Host" in (headers or {}), skip_accept_encoding=True)
         for name, value in (headers or {}).items():
@@ -52,7 +52,7 @@ class Proxy:
 
 
 def example_below_a_path() -> str:
-    """The example, changed by the command that it names itself for a service below ``/apps/chargeback/``."""
+    """Return the example, changed for a service below ``/apps/chargeback/`` by the command in its comment."""
     text = CONFIG.read_text(encoding="utf-8")
     (program,) = re.findall(r"^#   sed -E '([^']+)' nginx.conf$", text, re.MULTILINE)
     done = subprocess.run(["sed", "-E", program], input=text, capture_output=True, text=True, check=True)
@@ -60,7 +60,7 @@ def example_below_a_path() -> str:
 
 
 def configuration(text: str, folder: Path, upstream: str, certificate: Path, ports: tuple[int, int]) -> str:
-    """The example, or what was made of it, with the places of this machine."""
+    """Return the example, or a modified one, with the paths and addresses of this machine."""
     places = {
         "127.0.0.1:8080": upstream.removeprefix("http://"),
         "listen 443 ssl": f"listen 127.0.0.1:{ports[0]} ssl",
@@ -87,9 +87,9 @@ def configuration(text: str, folder: Path, upstream: str, certificate: Path, por
 def proxied(
     folder: Path, upstream: str, certificate: Path, text: str | None = None, secret: str = ""
 ) -> Iterator[Proxy]:
-    """nginx with the example, or with ``text``, before the service at ``upstream``; it needs a folder of its own.
+    """Run nginx with the example, or with ``text``, in front of the service at ``upstream``, in a separate folder.
 
-    ``secret`` is what the example for roles sends to the service with every request.
+    ``secret`` is sent to the service with every request by the example for roles.
     """
     nginx = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin") or installed("nginx")
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Real object storage for tests: an own prefix of a bucket of a real server.
+"""Real object storage for tests: a separate prefix in a bucket of a real server.
 
 ``CHARGEBACK_TEST_OBJECTS`` names a server and a bucket: ``s3://key:secret@host:port/bucket``, or
 ``az://account:key@host:port/container`` for Azure Blob Storage. Without it, SeaweedFS is started once for the whole
@@ -40,14 +40,14 @@ from chargeback.store.facts.places import Folder, Place
 from tests.support.hosts import THIS_HOST, Host
 from tests.support.outside import declared
 
-#: The kinds of places for facts.
+#: The kinds of locations for facts.
 PLACES: Final = ("folder", "s3")
 REGION: Final = "us-east-1"
 _BUCKET: Final = "facts"
 _KEY, _SECRET = "test-key", "test-secret-of-the-tests"
 _START_SECONDS: Final = 60
-# SeaweedFS listens 10,000 above each of its ports, too. Both are below the ports that Linux gives to connections: while
-# a server is away, no other process gets its ports.
+# SeaweedFS also listens 10,000 above each of its ports. Both are below the ephemeral ports of Linux: while a server
+# is down, no other process gets its ports.
 _PORTS: Final = range(12_000, 22_000)
 _GRPC: Final = 10_000
 #: Stops the server when all processes that use it have ended.
@@ -58,13 +58,13 @@ fcntl.flock(os.open(folder / "users", os.O_RDONLY), fcntl.LOCK_EX)
 from tests.support.objects import OwnObjectServer
 OwnObjectServer(folder).remove()
 """
-# An unregistered process would be reported as forgotten; these are ended by their ids.
+# References to processes avoid warnings about forgotten ones; these are ended by their ids.
 _STARTED: Final[list[subprocess.Popen[bytes]]] = []
 
 
 @dataclass(frozen=True)
 class ObjectServer:
-    """A server and a bucket of it. Its clients give up after ``retry_seconds``, which is short, so that errors show
+    """A server and a bucket of it. Its clients give up after ``retry_seconds``, which is short, so that errors appear
     soon."""
 
     endpoint: str
@@ -81,7 +81,7 @@ class ObjectServer:
 
     @property
     def written(self) -> dict[str, object]:
-        """The same, as it is written in a configuration."""
+        """Return the settings as written in a configuration."""
         return {
             "endpoint": self.endpoint,
             "region": REGION,
@@ -92,7 +92,7 @@ class ObjectServer:
         }
 
     def raw(self, prefix: str | None = None) -> ObjectStore:
-        """A client that knows nothing of this project."""
+        """Return a client without this project's code."""
         if self.scheme == AZURE:
             return AzureStore(
                 self.bucket,
@@ -114,29 +114,29 @@ class ObjectServer:
         )
 
     def responds(self) -> bool:
-        """Return whether the bucket, which SeaweedFS makes itself, accepts an object."""
+        """Return whether the bucket, which SeaweedFS creates itself, accepts an object."""
         with suppress(BaseError):
             obstore.put(self.raw(), "there", b"", use_multipart=False)
             return True
         return False
 
     def location(self, prefix: str | None = None) -> ObjectLocation:
-        """Return a place for facts that no other test uses."""
+        """Return a location for facts that no other test uses."""
         return ObjectLocation.of(f"{self.scheme}://{self.bucket}/{prefix or uuid.uuid4().hex}", self.settings)
 
 
 def new_place(kind: str, folder: Path) -> Place:
-    """Return an empty place for facts; what it needs on this machine is in ``folder``."""
+    """Return an empty location for facts; its local files are in ``folder``."""
     return Folder(folder / "facts with spaces") if kind == "folder" else new_bucket(folder)
 
 
 def new_bucket(folder: Path, prefix: str | None = None, max_bytes: int = 10**9) -> Bucket:
-    """Return a place in the bucket of the tests, whose copies are in ``folder``."""
+    """Return a location in the bucket of the tests, whose copies are in ``folder``."""
     return Bucket(object_server().location(prefix), Copies(folder / "copies", max_bytes))
 
 
 def damage_object(bucket: Bucket, path: str, damage: Callable[[Path], None], folder: Path) -> None:
-    """Do to an object what ``damage`` does to a file; ``folder`` is for the file."""
+    """Apply ``damage``, which changes a file, to an object; ``folder`` is for the file."""
     file = folder / "damaged"
     file.write_bytes(bucket.read(path))
     damage(file)
@@ -154,7 +154,7 @@ def object_server() -> ObjectServer:
 
 @cache
 def _object_server() -> ObjectServer:
-    """The server of the tests."""
+    """Return the server of the tests."""
     named = os.environ.get("CHARGEBACK_TEST_OBJECTS")
     if named:
         return parsed(named)
@@ -163,7 +163,7 @@ def _object_server() -> ObjectServer:
     shared.mkdir(exist_ok=True)
     with (shared / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        # Held until this process ends, however it ends: then the guard knows.
+        # The lock is held until this process ends in any way, which the guard notices.
         fcntl.flock(os.open(shared / "users", os.O_WRONLY | os.O_CREAT), fcntl.LOCK_SH)
         if not (shared / "server").exists():
             OwnObjectServer(shared).start()
@@ -172,7 +172,7 @@ def _object_server() -> ObjectServer:
 
 
 def _start(command: list[str], folder: Path, log: IO[bytes] | int) -> subprocess.Popen[bytes]:
-    """Start a process that may outlive this one."""
+    """Start a process that may outlive this process."""
     process = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder, start_new_session=True
     )
@@ -182,7 +182,7 @@ def _start(command: list[str], folder: Path, log: IO[bytes] | int) -> subprocess
 
 @contextmanager
 def own_object_server(folder: Path) -> Iterator[tuple[ObjectServer, OwnObjectServer]]:
-    """Start a server of one test, which may be killed; its data is in ``folder``, which is deleted with it."""
+    """Start a server for one test, which may be killed; its data is in ``folder``, which is deleted with it."""
     folder.mkdir()
     own = OwnObjectServer(folder)
     try:
@@ -199,8 +199,8 @@ class OwnObjectServer:
         self._host = host
 
     def start(self) -> ObjectServer:
-        """Start it for the first time, with an empty bucket; return when it responds, with its address as the test
-        process sees it."""
+        """Start the server for the first time with an empty bucket; return it, with its address for the test process,
+        when it responds."""
         master, volume, filer, s3 = free_ports(4)
         identity = {
             "name": "tests",
@@ -209,7 +209,7 @@ class OwnObjectServer:
         }
         (self._folder / "s3.json").write_text(json.dumps({"identities": [identity]}))
         (self._folder / "data").mkdir()
-        # Without room for more volumes, requests get status 500. Its ports for gRPC must not be set.
+        # Without space for more volumes, requests return status 500. Its ports for gRPC must not be set.
         options = {
             "dir": self._folder / "data",
             "ip": self._host.address,
@@ -235,7 +235,7 @@ class OwnObjectServer:
         return server
 
     def resume(self, server: ObjectServer) -> None:
-        """Start it again; return when it responds."""
+        """Start the server again; return when it responds."""
         weed = Path(sys.executable).with_name("weed")
         with (self._folder / "log").open("ab") as log:
             given = json.loads((self._folder / "command.json").read_text())
@@ -248,7 +248,7 @@ class OwnObjectServer:
             time.sleep(0.1)
 
     def kill(self) -> None:
-        """Kill it as a crash does; its data stays."""
+        """Kill the server as in a crash; its data remains."""
         pid = int((self._folder / "pid").read_text())
         with suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)
@@ -256,14 +256,14 @@ class OwnObjectServer:
             os.waitpid(pid, 0)
 
     def remove(self) -> None:
-        """Stop it, and delete its data, and the sockets that it makes for itself."""
+        """Stop the server, and delete its data and its sockets."""
         self.kill()
         remove_sockets(map(int, (self._folder / "ports").read_text().split()))
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def remove_sockets(ports: Iterable[int]) -> None:
-    """Remove the sockets of a SeaweedFS that has ended, which was given these ports."""
+    """Remove the sockets of a SeaweedFS that has ended and used these ports."""
     for port in ports:
         for number in (port, port + _GRPC):
             for file in Path("/tmp").glob(f"seaweedfs-*-{number}.sock"):
@@ -271,17 +271,17 @@ def remove_sockets(ports: Iterable[int]) -> None:
 
 
 def parsed(address: str) -> ObjectServer:
-    """The server and the bucket that an address names."""
+    """Return the server and the bucket of an address."""
     parts = urlsplit(address)
     key, secret = unquote(parts.username or ""), unquote(parts.password or "")
-    # Servers that simulate Azure have the account in the path.
+    # Azure emulators have the account in the path.
     account = f"/{key}" if parts.scheme == AZURE else ""
     endpoint = f"http://{parts.hostname}:{parts.port}{account}"
     return ObjectServer(endpoint, key, secret, parts.path.strip("/"), scheme=parts.scheme)
 
 
 def free_ports(count: int) -> list[int]:
-    """Return free ports of the loopback, of which the ports above, where SeaweedFS also listens, are free too."""
+    """Return free loopback ports for which the ports 10,000 above, where SeaweedFS also listens, are free as well."""
     found: list[int] = []
     for port in random.sample(_PORTS, len(_PORTS)):
         if _is_free(port) and _is_free(port + _GRPC):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, time, timedelta
 from datetime import date as Date  # noqa: N812 - a field is called date
 
-#: Minutes since the first scrape → the value scraped then: a number as text or integer, or None.
+#: Minutes since the first scrape → the scraped value: a number as text or integer, or None.
 Value = Callable[[int], int | str | None]
 
 MINUTES_OF_A_DAY = 1440
@@ -15,8 +15,7 @@ MINUTES_OF_A_DAY = 1440
 
 @dataclass
 class Scrapes:
-    """Everything scraped from the beginning of one day to the end of another (both inclusive), every ``every``
-    minutes."""
+    """All scrapes from the beginning of one day to the end of another (both inclusive), every ``every`` minutes."""
 
     first: Date
     last: Date
@@ -25,12 +24,12 @@ class Scrapes:
 
     @property
     def start(self) -> datetime:
-        """The time of the first scrape."""
+        """Return the time of the first scrape."""
         return datetime.combine(self.first, time(), tzinfo=UTC)
 
     @property
     def minutes(self) -> int:
-        """The number of minutes."""
+        """Return the number of minutes."""
         return ((self.last - self.first) + timedelta(days=1)) // timedelta(minutes=1)
 
     def counter(self, name: str, labels: dict[str, str], value: Value) -> None:

@@ -1,7 +1,8 @@
-"""What takes long: programs and servers outside of the test's process, and whole runs; and which tests use them.
+"""Slow resources of tests: programs and servers outside of the test's process, and whole runs; and which tests use
+them.
 
-A test asks for one by a fixture of its name, or by the value of a parameter. ``make test`` leaves these tests out, but
-for those marked ``everyday``. A test that uses a program without asking for it fails, in every run.
+A test requests one with a fixture of its name, or with the value of a parameter. ``make test`` excludes these tests,
+except those marked ``everyday``. A test that uses a program without requesting it fails in every run.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import pytest
 import chargeback
 from tests.support.clock import FAKETIME
 
-#: Names of fixtures, and values of parameters, that mean a program, a server, or a whole run.
+#: Names of fixtures, and values of parameters, for a program, a server, or a whole run.
 OUTSIDE: Final = frozenset(
     {
         "alertmanager",
@@ -24,20 +25,20 @@ OUTSIDE: Final = frozenset(
         "postgresql",
         "process",
         "prometheus",
-        # The storage after a run over the served organisation: another run of it is tested.
+        # The storage after a run with the served organisation: tests run it again.
         "prepared",
-        # Values of parameters: a bucket for facts, a schema of PostgreSQL, a process of an assistant's own.
+        # Values of parameters: a bucket for facts, a schema of PostgreSQL, a separate process of an assistant.
         "s3",
         "schema",
         "stdio",
     }
 )
 
-#: Fixtures of what makes a case slow within the test's process: the whole service, a run, an engine, a database.
+#: Fixtures that make a case slow within the test's process: the whole service, a run, an engine, a database.
 SLOW: Final = frozenset({"ask", "connection_string", "deployment", "edges", "laboratory", "read", "served"})
 
 _SERVICE: Final = str(Path(chargeback.__file__).parent)
-#: The test that runs now.
+#: The running test.
 running: Final[list[pytest.Item]] = []
 
 
@@ -49,19 +50,19 @@ def needs_outside(item: pytest.Item) -> bool:
 
 
 def is_slow(item: pytest.Item) -> bool:
-    """Return whether a test uses something that makes each of its cases slow."""
+    """Return whether a test uses a fixture that makes each of its cases slow."""
     return not SLOW.isdisjoint(getattr(item, "fixturenames", ()))
 
 
 def declared(what: str) -> None:
-    """Fail unless the running test has declared that it uses a program or a server."""
+    """Fail unless the running test has requested a program or a server."""
     if running and not needs_outside(running[-1]):
         pytest.fail(f"The test uses {what} without asking for it by a fixture (tests/support/outside.py).")
 
 
 def watch_programs(event: str, args: tuple[Any, ...]) -> None:
-    """Fail a test that starts a program without asking for it: a hook of ``sys.addaudithook``. What the service starts,
-    such as the process that sets a PDF file, is its own affair; and so is what continues a day after midnight
+    """Fail a test that starts a program without requesting it: a hook of ``sys.addaudithook``. Exempt are programs that
+    the service starts, such as the process that renders a PDF file, and those that continue a day after midnight
     (:func:`tests.support.clock.words_within`)."""
     if event == "subprocess.Popen" and args[1][0] != FAKETIME and not _is_of_the_service(sys._getframe()):
         declared(str(args[1][:3]))

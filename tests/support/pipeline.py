@@ -1,4 +1,4 @@
-"""Runs of the pipeline as in the service, for tests that check what is stored at the end."""
+"""Runs of the pipeline as in the service, for tests that check the stored result."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Ran:
 
 @contextmanager
 def run_pipeline(file: Path, tenant: str, request: RunRequest = RunRequest()) -> Iterator[Ran]:  # noqa: B008 - frozen
-    """Run a tenant of a configuration file once, on the day of the tests, in this process."""
+    """Run a tenant of a configuration file once in this process, on the day of the tests."""
     configured = load_configuration(file).tenants[tenant]
     with closing(open_migrated(configured)) as store:
         lease = store.acquire(LeaseOwner.this_process())

@@ -12,7 +12,7 @@ _NOTHING = "0.00"
 
 
 def empty_answer(present: PolicyCatalogue, candidate: PolicyCatalogue) -> SimulationAnswer:
-    """Return the result of policies for a day without lines, with its digest."""
+    """Return the result of a simulation of policies without lines, with its digest."""
     nothing = {"before": _NOTHING, "after": _NOTHING}
     base = SimulationBase(days=[], policies=present.hash, candidate=candidate.hash, software=__version__)
     lists = ("left_out", "never_measured", "never_applied", "policies", "items", "examples", "corrections")

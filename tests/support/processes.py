@@ -1,4 +1,4 @@
-"""The service as real processes, and helpers to wait for their effects in the shared storage."""
+"""The service as real processes, and functions that wait for their effects in the shared storage."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from chargeback.store.control.days import read_days
 from chargeback.store.tenant import TenantStore
 from tests.support.clock import FAKED, words_within
 
-#: The day on which the tests began, which is the present day of organisations that are looked at today.
+#: The day on which the tests began: the current day of organisations that are read on the present day.
 BEGAN: Final = utc_today()
 
 
@@ -28,7 +28,7 @@ def command(config: Path, *words: str) -> subprocess.Popen[bytes]:
 def started(
     words: Sequence[str], *, output: int | IO[bytes], within: Sequence[str] = (), **environment: str
 ) -> subprocess.Popen[bytes]:
-    """Start a ``chargeback`` process on the day on which the tests began, behind the words of ``within``."""
+    """Start a ``chargeback`` process on the day on which the tests began, with the prefix ``within``."""
     under = words_within(BEGAN)
     return subprocess.Popen(
         [*within, *under, sys.executable, "-m", "chargeback", *words],
@@ -47,7 +47,7 @@ def eventually(condition: Callable[[], bool], seconds: float = 120) -> None:
 
 
 def calculated(store: TenantStore) -> int:
-    """Return how many days are calculated."""
+    """Return the number of calculated days."""
     with store.control.read() as connection:
         return sum(state.chargebacks.is_current for state in read_days(connection))
 

@@ -1,5 +1,5 @@
-"""A real Prometheus for tests: loads OpenMetrics text into blocks, serves them on a free loopback port, and is removed
-at the end."""
+"""A real Prometheus for tests: it loads OpenMetrics text into blocks, serves them on a free loopback port, and is
+removed at the end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import pytest
 
 from tests.support.processes import free_port
 
-#: The credentials that ``basic_auth=True`` requires.
+#: The credentials required with ``basic_auth=True``.
 USER = "reader"
 PASSWORD = "prometheus-reads"
 _BCRYPT = "$2b$04$8wXu7Uj7DMGQM7gcVzsPt.60E.7L9jiPsM0Kj8CHJ3O5ZdX9Vf/Ii"
@@ -37,7 +37,7 @@ class RealPrometheus:
         basic_auth: require :data:`USER` and :data:`PASSWORD`.
         arguments: further arguments of the server, ``--query.max-samples=1000`` for instance.
         scrape: the address of metrics that it scrapes every second, such as ``http://127.0.0.1:8080/metrics``.
-        rules: a file of alerting rules, which are evaluated every second; ``alertmanager`` is told what fires.
+        rules: a file of alerting rules, which are evaluated every second; ``alertmanager`` gets firing alerts.
     """
 
     def __init__(
@@ -79,14 +79,14 @@ class RealPrometheus:
 
     @property
     def auth(self) -> tuple[str, str] | None:
-        """User and password, if it requires them."""
+        """Return user and password if the server requires them."""
         return (USER, PASSWORD) if self._basic_auth else None
 
     def _start(self, server: str) -> None:
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         config, web = self._folder / "prometheus.yml", self._folder / "web.yml"
-        config.write_text(json.dumps({"scrape_configs": self._scrapes()} | self._alerting()))  # JSON is YAML
+        config.write_text(json.dumps({"scrape_configs": self._scrapes()} | self._alerting()))  # JSON is valid YAML
         web.write_text(f"basic_auth_users:\n  {USER}: '{_BCRYPT}'\n" if self._basic_auth else "")
         command = [
             server,
@@ -156,8 +156,8 @@ class RealPrometheus:
 
 
 def _blocks_of(tool: str, text: str | Iterable[str]) -> Path:
-    """Return a folder with the samples as blocks: creating them takes longer than everything else, so equal texts share
-    them."""
+    """Return a folder with the samples as blocks; equal texts share them, because creating them takes longer than
+    everything else."""
     whole = text if isinstance(text, str) else "".join(text)
     digest = hashlib.sha256(whole.encode()).hexdigest()
     if digest not in _BLOCKS:

@@ -1,4 +1,4 @@
-"""A tenant whose tables other engines read, and what they must find there."""
+"""A tenant whose tables other engines read, and the expected sums."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from chargeback.store.facts.tables import (
 from tests.support.deployments import Deployment
 from tests.support.facts import replace_day
 
-#: The column of money in each table.
+#: The column of amounts in each table.
 MONEY: Final = {BILLING_TABLE: "total_cost", CHARGEBACKS_TABLE: "amount", TOPICS_TABLE: "amount"}
 
-#: Table → day as ISO text → how many rows, and the exact sum of their money.
+#: Table → day as ISO text → number of rows, and the exact sum of amounts.
 Sums = dict[str, dict[str, tuple[int, Decimal]]]
 
 
 @contextmanager
 def readable_tenant(organisation: Organisation, folder: Path) -> Iterator[FactTables]:
-    """Yield the facts of a tenant that was gathered and calculated, with unreferenced files next to its tables: a
-    reader of folders instead of the log reads rows twice."""
+    """Yield the facts of a calculated tenant, with unreferenced files next to its tables: a reader of the folder
+    instead of the log would read rows twice."""
     with DemoServer(organisation) as server:
         deployment = Deployment.within(server, folder)
         deployment.run()
@@ -52,7 +52,7 @@ def readable_tenant(organisation: Organisation, folder: Path) -> Iterator[FactTa
 
 
 def own_sums(facts: FactTables) -> Sums:
-    """Return the sums that this project reads."""
+    """Return the sums as read by this project."""
     found: Sums = {}
     for name, money in MONEY.items():
         found[name] = {}
@@ -63,7 +63,7 @@ def own_sums(facts: FactTables) -> Sums:
 
 
 def exact_sum(amounts: pa.ChunkedArray) -> Decimal:
-    """The sum of amounts as they are stored, with all their places."""
+    """Return the exact sum of the stored amounts."""
     total = pc.sum(amounts).as_py()
     assert isinstance(total, Decimal)
     return total

@@ -15,7 +15,7 @@ from chargeback.store.queries.tag_index import TagIndex
 from tests.support.facts import new_facts
 
 Ask = Callable[[Callable[[Cursor], Any]], Any]
-#: Takes what is done with a reader, and the tags that it sees.
+#: Takes a function of a reader, and the tags for the reader.
 Read = Callable[..., Any]
 
 
@@ -46,7 +46,7 @@ def facts(tmp_path: Path) -> FactTables:
 
 @pytest.fixture
 def read(engine: QueryEngine, facts: FactTables) -> Read:
-    """Opens one reader of the tables."""
+    """Opens a reader of the tables."""
 
     def _read(job: Callable[[TenantReader], Any], tags: TagIndex | None = None, tables: FactTables = facts) -> Any:
         with engine.cursor(CancellationToken()) as cursor:

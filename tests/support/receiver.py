@@ -1,4 +1,4 @@
-"""A receiver of webhooks with configurable responses, which remembers the requests."""
+"""A receiver of webhooks with configurable responses, which stores the requests."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Self
 
-#: Two secrets as receivers have them.
+#: Two secrets in the format of receivers.
 SECRET, OTHER_SECRET = "whsec_" + "YWJj" * 10, "whsec_" + "eHl6" * 10
 
 
 @dataclass(frozen=True)
 class Received:
-    """One request: its headers with small letters, and its body."""
+    """One request: its headers with lower-case names, and its body."""
 
     headers: dict[str, str]
     body: str
@@ -43,7 +43,7 @@ class Receiver:
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:
-                """Remember the request, and respond."""
+                """Store the request, and respond."""
                 body = self.rfile.read(int(self.headers["Content-Length"])).decode()
                 received = Received({name.lower(): value for name, value in self.headers.items()}, body)
                 before = len(outer.received)
@@ -61,7 +61,7 @@ class Receiver:
                 self.wfile.write(answer.text.encode())
 
             def log_message(self, *_: object) -> None:
-                """Say nothing."""
+                """Log nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True

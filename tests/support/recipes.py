@@ -1,4 +1,4 @@
-"""The configurations of docs/access.md, a service that has one of them, and what every recipe promises."""
+"""The configurations of docs/access.md, a service with one of them, and the promises that all recipes share."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tests.contract.deployment import Deployment
 from tests.support.processes import eventually, free_port
 
 PAGE = Path(__file__).parents[2] / "docs" / "access.md"
-#: What the proxies of the recipes share with the service.
+#: The secret that the proxies of the recipes share with the service.
 SECRET = "a-secret-of-proxy-and-service-0123456789"
 COSTS = "/api/v1/tenants/acme/chargebacks"
 BY_CENTER = f"{COSTS}/aggregate?period=10d&group_by=category:cost_center"
-#: Requests about the whole bill, which callers with a scope may not send.
+#: Requests about the whole bill, which are forbidden for callers with a scope.
 OF_THE_WHOLE = ("reconciliation", "runs", "audit", "usage", "cost-categories/cost_center")
 
 
@@ -35,7 +35,7 @@ class Place:
     config: Path
 
     def whole(self, path: str) -> Any:
-        """Return the response to a client on the machine itself."""
+        """Return the response of the service without access control."""
         return httpx.get(self.deployment.address + path, timeout=60).raise_for_status().json()
 
 
@@ -47,10 +47,10 @@ def blocks(heading: str) -> list[Any]:
 
 @contextmanager
 def guarded(base: Path, folder: Path, heading: str, changes: Mapping[str, str], **environment: str) -> Iterator[str]:
-    """Start ``chargeback serve`` with the tenants of the configuration ``base`` and the access that the page has below
-    ``heading``; yield its address.
+    """Start ``chargeback serve`` with the tenants of the configuration ``base`` and the access settings below
+    ``heading`` on the page; yield its address.
 
-    ``changes`` replaces texts of the page that are places elsewhere.
+    ``changes`` replaces texts of the page that differ on this machine.
     """
     settings = blocks(heading)[0]
     text = yaml.safe_dump(yaml.safe_load(base.read_text(encoding="utf-8")) | settings, sort_keys=False)
@@ -89,12 +89,12 @@ def _answers(address: str) -> bool:
 
 
 def amounts(answer: dict[str, Any]) -> dict[str, str]:
-    """The sum of each cost centre of an aggregate over all its days."""
+    """Return the sum of each cost centre in an aggregate over all its days."""
     return {each["dimensions"]["category:cost_center"]: each["total_amount"] for each in answer["buckets"]}
 
 
 def check_part(place: Place, client: httpx.Client, team: str) -> None:
-    """Check that every response to a user of a team has all of the team's part, and nothing else."""
+    """Check that every response to a user of a team has exactly the team's part."""
     query = f"period=10d&category:cost_center={team}"
     asked = client.get(f"{COSTS}/aggregate?period=10d&group_by=identity_id").raise_for_status().json()
     same = place.whole(f"{COSTS}/aggregate?group_by=identity_id&{query}")
@@ -118,14 +118,14 @@ def check_part(place: Place, client: httpx.Client, team: str) -> None:
 
 
 def rights(client: httpx.Client) -> dict[str, Any]:
-    """Return a caller's rights, with its tenants by name."""
+    """Return a caller's rights, with the tenants by name."""
     found: dict[str, Any] = client.get("/api/v1/me").raise_for_status().json()
     return found | {"tenants": {each["tenant_name"]: each for each in found["tenants"]}}
 
 
 @contextmanager
 def token(config: Path, name: str, *words: str) -> Iterator[str]:
-    """Create an access token as the page says, and revoke it at the end."""
+    """Create an access token as documented, and revoke it at the end of the ``with``."""
     command = [sys.executable, "-m", "chargeback", "token"]
     where = ["--config", str(config), "--tenant", "acme"]
     environment = os.environ | {"PROXY_SECRET": SECRET}

@@ -1,4 +1,4 @@
-"""A relay between two networks: accepts on a socket that it is given, and connects to an address of its own network.
+"""A relay between two networks: it accepts on an inherited socket, and connects to an address in its own network.
 
 ``relay.py FD ADDRESS PORT`` ends when its standard input does.
 """

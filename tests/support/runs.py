@@ -17,7 +17,7 @@ from chargeback.store.tenant import TenantStore
 
 @dataclass(frozen=True)
 class Ended:
-    """A process that ended by itself: its exit code and its output."""
+    """A process that ended by itself: its exit code and output."""
 
     code: int
     said: str
@@ -34,7 +34,7 @@ class Recorded:
 def run_to_its_end(
     config: Path, *words: str, under: Sequence[str] = (), environment: Mapping[str, str] | None = None
 ) -> Ended:
-    """Execute ``chargeback run`` with further ``words``, started by the command ``under``; fail if it hangs."""
+    """Execute ``chargeback run`` with further ``words``, with the prefix ``under``; fail if it hangs."""
     process = subprocess.run(
         [*under, sys.executable, "-m", "chargeback", "run", *words, "--config", str(config)],
         env={**os.environ, **(environment or {})},
@@ -48,7 +48,7 @@ def run_to_its_end(
 
 
 def recorded_runs(store: TenantStore) -> list[Recorded]:
-    """Return all recorded runs, the first one first."""
+    """Return all recorded runs, oldest first."""
     query = select(schema.runs.c.outcome, schema.runs.c.errors).order_by(schema.runs.c.run_id)
     with store.control.read() as connection:
         return [Recorded(row.outcome, tuple(row.errors)) for row in connection.execute(query)]

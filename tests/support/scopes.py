@@ -1,4 +1,4 @@
-"""Random scopes over random bills, and what they let be seen: the slow and obvious way, without the code under test."""
+"""Random scopes over random bills, and the data visible in them, determined slowly and without the code under test."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ from tests.support.categories import (
 from tests.support.facts import Share, line, write_lines, write_shares
 from tests.support.topics import TopicShare, write_topic_shares
 
-#: The cluster of each resource that lies in one, as the inventory has it.
+#: The cluster of each resource, as in the inventory.
 CLUSTERS: Final = {"lkc-1": "lkc-1", "lsrc-1": "lkc-1"}
-#: The cost categories; the last one is in scopes only.
+#: The cost categories; the last one is used only in scopes.
 KEYS: Final = ("area", "team")
 UNKNOWN: Final = "gone"
-#: What could not be allocated as intended has this detail: every third row.
+#: Every third row has this detail of costs that were not allocated as intended.
 ISSUE: Final = "NO_OWNER_LOCATED"
 
 _CHOICES: Final[Mapping[str, Sequence[str]]] = {
@@ -105,12 +105,12 @@ class ScopedWorld:
 
     @cached_property
     def categories(self) -> dict[str, CostCategory]:
-        """The cost categories by key."""
+        """Return the cost categories by key."""
         return {key: parse_category(key, document) for key, document in self.documents.items()}
 
     @cached_property
     def index(self) -> TagIndex:
-        """The tags as queries see them."""
+        """Return the tags as queries see them."""
         kept: dict[str, dict[str, dict[str, Any]]] = {"identity": {}, "resource": {}}
         for (kind, entity, key), values in self.tags.values.items():
             if values:
@@ -170,7 +170,7 @@ class ScopedWorld:
     def reader(
         self, cursor: Cursor, facts: FactTables, scope: RowScope | None, sums: VisibleSums | None = None
     ) -> TenantReader:
-        """Open a reader, which keeps ``sums`` of what the scope shows; categories are resolved once for each world."""
+        """Open a reader, which caches ``sums`` within the scope; categories are resolved once for each world."""
         known = TenantReader(cursor, facts, self.index, clusters=lambda: CLUSTERS, categories=self._lookup, scope=scope)
         return known if scope is None or sums is None else known.keeping(lambda make: make(), sums)
 
@@ -186,7 +186,7 @@ class ScopedWorld:
         return CategoryLookup(CategoryIndex(stored), _assignments)
 
     def visible(self, rows: Sequence[BillRow], scope: RowScope) -> dict[int, int]:
-        """Return, by the place of each visible row, how much of it is visible, in units."""
+        """Return the visible amount of each visible row, in units, by the index of the row."""
         found = {place: self._pieces(row, scope) for place, row in enumerate(rows)}
         return {place: sum(pieces) for place, pieces in found.items() if pieces}
 
@@ -219,7 +219,7 @@ class ScopedWorld:
         return (of_row or "") in values
 
     def tag_of(self, row: BillRow, key: str) -> str:
-        """Return the tag of a row: of a topic's row, that of the topic, of others that of the identity, else that of
+        """Return the tag of a row: that of the topic for a row of a topic, otherwise that of the identity, or else of
         the resource."""
         resource = f"{row.resource_id}:topic:{row.topic_name}" if row.topic_name else row.resource_id
         for place in (("identity", row.identity_id, key), ("resource", resource, key)):
@@ -234,7 +234,7 @@ def _without_share(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def worlds(*, handing_on: bool) -> st.SearchStrategy[ScopedWorld]:
-    """Random worlds; in some, values of categories hand on what they have, if that is wanted."""
+    """Return a strategy for random worlds, optionally with categories that reallocate the cost of values."""
     one = documents() if handing_on else documents().map(_without_share)
     by_key = st.fixed_dictionaries(dict.fromkeys(KEYS, one))
     return st.builds(ScopedWorld, bills(), bills(6), bills(6), tags(), names(), by_key)

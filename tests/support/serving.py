@@ -1,4 +1,4 @@
-"""The application on a real server on the loopback."""
+"""The application on a real server on the loopback interface."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from tests.support.clock import FixedClock
 
 
 class _Server(uvicorn.Server):
-    """Stops at once: uvicorn looks ten times a second whether it should, and waits a tenth of a second more, which
-    hundreds of tests would spend idle. How the service itself stops is tested with its own server."""
+    """Stops immediately: uvicorn checks ten times a second and then waits another tenth of a second, which would delay
+    hundreds of tests. How the service itself stops is tested with its own server."""
 
     async def main_loop(self) -> None:
         while not await self.on_tick(0):

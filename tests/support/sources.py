@@ -80,10 +80,10 @@ class Sources:
         lines: the bills, by day.
         listed: the complete listings.
         unlisted: the types that cannot be listed, and the reasons.
-        required: those of them whose failure fails a gathering.
-        totals, topic_totals: the metrics of every day; ``totals_on`` are others of some days.
+        required: the types whose failure fails a run.
+        totals, topic_totals: the metrics of every day; ``totals_on`` replaces them on some days.
         fault: the error of the metrics, if any.
-        asked: how often the metrics were queried.
+        asked: the number of queries of the metrics.
     """
 
     lines: dict[date, list[BillingLine]] = field(default_factory=dict)
@@ -139,7 +139,7 @@ def _are(resources: set[str]) -> Any:
 
 @dataclass(frozen=True)
 class Scripted(ConfluentCloud):
-    """An ecosystem whose sources a test defines."""
+    """An ecosystem with sources that a test defines."""
 
     sources: Sources = field(default_factory=Sources)
     shipped: Mapping[str, Policy] = field(default_factory=dict)
@@ -156,7 +156,7 @@ class Scripted(ConfluentCloud):
 class Laboratory:
     """A tenant with such sources and its own storage; runs are in this process. A context manager.
 
-    ``days`` is the length of its window, which ends with :data:`DAY`. With ``measured``, its bills are made from
+    ``days`` is the length of its window, which ends with :data:`DAY`. With ``measured``, its bills are constructed from
     measurements.
     """
 
@@ -178,13 +178,13 @@ class Laboratory:
         self.store.close()
 
     def share(self, days: Iterable[date]) -> None:
-        """Bill days on each of which one identity uses three times as much as another."""
+        """Bill days, each with usage of two identities in the ratio 3 to 1."""
         self.sources.lines = {day: [line("100", day=day)] for day in days}
         shares = {("lkc-1", "sa-a"): 3, ("lkc-1", "sa-b"): 1}
         self.sources.totals = {name: dict(shares) for name in ("bytes_in", "bytes_out")}
 
     def rows(self) -> dict[date, bytes]:
-        """The files of what is charged, by day."""
+        """Return the content of the chargeback files by day."""
         files = self.store.facts.snapshot(CHARGEBACKS_TABLE).files
         return {file.day: Path(file.path).read_bytes() for file in files if file.day is not None}
 
@@ -193,13 +193,13 @@ class Laboratory:
         self.tenant = replace(self.tenant, settings=self.tenant.settings.model_copy(update=settings))
 
     def set_policies(self, policies: object) -> None:
-        """Give the tenant other policies of its own."""
+        """Set the tenant's own policies."""
         settings = self.tenant.plugin_settings
         changed = type(settings).model_validate({**settings.model_dump(), "allocation_policies": policies})
         self.tenant = replace(self.tenant, plugin_settings=changed)
 
     def ship(self, policies: Mapping[str, object]) -> None:
-        """Upgrade to an ecosystem that ships other policies for some product types."""
+        """Simulate an upgrade to an ecosystem that ships other policies for some product types."""
         shipped = dict(parse_policies(policies, "policies"))
         ecosystem = cast(Scripted, self.tenant.ecosystem)
         catalogue = ecosystem.catalogue.override(shipped)
@@ -228,7 +228,7 @@ class Laboratory:
         return read_day(self.store.facts, table, day)
 
     def charged(self, day: date = DAY) -> dict[str, str]:
-        """Return identity → amount charged."""
+        """Return the charged amount by identity."""
         sums: dict[str, Decimal] = {}
         for row in self.stored(CHARGEBACKS_TABLE, day).to_pylist():
             sums[row["identity_id"]] = sums.get(row["identity_id"], Decimal(0)) + row["amount"]

@@ -1,4 +1,4 @@
-"""Every event that a test records has the body that its kind is documented with."""
+"""Every event that a test records must have the documented body of its kind."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from chargeback.store.control.schema import events
 
 
 def check_bodies() -> None:
-    """From now on, let an event whose body has another form fail."""
+    """Validate the bodies of all events from now on; another form is an error."""
 
     @event.listens_for(Engine, "before_execute")
     def _check(_connection: Any, statement: Any, *_: Any) -> None:

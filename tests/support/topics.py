@@ -18,7 +18,7 @@ from tests.support.facts import ECOSYSTEM, TENANT_ID, replace_day
 
 @dataclass(frozen=True)
 class TopicShare:
-    """One topic row; amounts are written as texts."""
+    """One topic row; amounts are given as texts."""
 
     day: date
     topic: str

@@ -13,7 +13,7 @@ NOBODY = 65534
 def as_nobody() -> Iterator[str]:
     """Act as a user without access to files of mode 0600 and folders of mode 0700; yield its ``user:group``.
 
-    Without root, the user does not change: also make files unreadable for their owner, with mode 0.
+    Without root, the user does not change: the test must also make files unreadable for their owner, with mode 0.
     """
     if os.geteuid() != 0:
         yield f"{os.geteuid()}:{os.getegid()}"

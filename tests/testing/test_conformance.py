@@ -1,4 +1,4 @@
-"""The conformance test of plugins: correct ones pass, and all faults of wrong ones are listed."""
+"""The conformance test for plugins: correct ones pass, and all faults of wrong ones are listed."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ __all__ = ["deployment", "organisation", "server"]
 
 
 def tiny(**answers: Any) -> Tiny:
-    """An ecosystem with methods that tests replace."""
+    """Return an ecosystem with methods that tests replace."""
     return Tiny(on_open=lambda *_: TinyGatherer(**answers))
 
 
 def test_a_right_ecosystem_passes() -> None:
-    """The report has the bill and the charged identities, of the days before the one that counts as today."""
+    """The report has the bill and the charged identities of the days before the simulated current day."""
     report = check_ecosystem(tiny(), {}, lookback_days=5, today=TODAY)
     assert sorted(report.days) == [TODAY - timedelta(days=back) for back in (5, 4, 3, 2)]
     assert len(report.days) == len(report.checks) == 4
@@ -39,7 +39,7 @@ def test_a_right_ecosystem_passes() -> None:
 
 
 def test_an_error_that_the_plugin_tells_is_no_problem() -> None:
-    """A day may be refused; the others are calculated."""
+    """A day may have an error; the others are calculated."""
 
     def bill(days: Any) -> Any:
         return (GatheredDay(day, [line(day)]) if day.day % 2 else GatheredDay(day, error="late") for day in days)
@@ -87,11 +87,11 @@ def test_a_wrong_ecosystem_is_told_everything(answers: dict[str, Any], problems:
 
 
 def test_what_only_a_run_shows() -> None:
-    """A bill that changes from run to run is calculated again every time."""
+    """A bill that changes between runs is recalculated every time, which is a problem."""
     costs = count(1)
 
     def bill(days: Any) -> Any:
-        cost = Decimal(max(next(costs) - 3, 0))  # the questions agree, the runs do not
+        cost = Decimal(max(next(costs) - 3, 0))  # single requests are consistent, the runs are not
         return [GatheredDay(day, [line(day, total_cost=cost)]) for day in days]
 
     with pytest.raises(AssertionError, match="a second run calculated 3 days again although nothing has changed"):
@@ -99,7 +99,7 @@ def test_what_only_a_run_shows() -> None:
 
 
 def test_a_plugin_without_its_parts_and_wrong_settings() -> None:
-    """Both are reported before any method is called."""
+    """Missing parts and invalid settings are reported together before any method is called."""
     with pytest.raises(AssertionError, match="the plugin cannot be used: it lacks name, capabilities"):
         check_ecosystem(object(), {})
     with pytest.raises(AssertionError, match="the plugin_settings are not valid"):
@@ -108,7 +108,7 @@ def test_a_plugin_without_its_parts_and_wrong_settings() -> None:
 
 @pytest.mark.usefixtures("process")
 def test_it_needs_no_test_framework() -> None:
-    """A plugin's own tests may use any framework."""
+    """The conformance test needs no test framework."""
     code = "import sys; sys.modules['pytest'] = None; import chargeback.testing; print(chargeback.testing.__all__)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert said.stdout.strip() == "['Report', 'check_ecosystem']", said.stderr
@@ -116,7 +116,7 @@ def test_it_needs_no_test_framework() -> None:
 
 @pytest.mark.extensive
 def test_confluent_cloud_keeps_the_contract(deployment: Deployment) -> None:
-    """The ecosystem that we ship, topics included, against a served organisation."""
+    """The shipped ecosystem passes, including topics, with a served organisation."""
     document = yaml.safe_load(deployment.config_file.read_text())
     settings = document["tenants"]["acme"]["plugin_settings"]
     report = check_ecosystem(confluent_cloud.ecosystem, settings, lookback_days=DAYS - 4, currency="USD", today=TODAY)

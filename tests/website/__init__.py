@@ -1,1 +1,1 @@
-"""Tests of the site of the documentation."""
+"""Tests of the documentation's website."""

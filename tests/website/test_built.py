@@ -1,4 +1,4 @@
-"""Faults of a site are found."""
+"""Faults of a built site are detected."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from website.built import problems
     ],
 )
 def test_problems_are_found(tmp_path: Path, body: str, problem: str | None) -> None:
-    """Links and anchors that lead nowhere, and what would be loaded from another host."""
+    """Broken links and anchors, and resources loaded from another host, are reported."""
     (tmp_path / "index.html").write_text(f"<body>{body}</body>", encoding="utf-8")
     (tmp_path / "other.html").write_text('<h1 id="there">x</h1>', encoding="utf-8")
     assert problems(tmp_path) == ([] if problem is None else [problem])
 
 
 def test_styles_load_nothing_from_elsewhere(tmp_path: Path) -> None:
-    """Neither pictures nor other styles."""
+    """Pictures and styles from other hosts within styles are reported."""
     (tmp_path / "site.css").write_text('@import "https://example.com/x.css"; a{background:url(//example.com/x.png)}')
     assert problems(tmp_path) == ["site.css: loads https://example.com/x.css", "site.css: loads //example.com/x.png"]
 
 
 def test_the_page_for_unknown_addresses_begins_at_the_site(tmp_path: Path) -> None:
-    """Its addresses are absolute, because it is shown at any depth."""
+    """The addresses of the page for unknown addresses are absolute, because it is shown at any depth."""
     (tmp_path / "404.html").write_text('<a href="/">x</a><a href="/gone.html">x</a>', encoding="utf-8")
     (tmp_path / "index.html").write_text("x", encoding="utf-8")
     assert problems(tmp_path) == ["404.html: ./gone.html leads nowhere"]

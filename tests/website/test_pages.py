@@ -10,7 +10,7 @@ from website.pages import DOCS, ROOT, decisions, listed, missing, navigation, se
 
 
 def test_the_navigation_has_every_page() -> None:
-    """No page of docs/ is missing in website/site.yaml, none is there twice, and every name is one of a page."""
+    """website/site.yaml lists every page of docs/ exactly once, with an existing name."""
     nav = settings()["nav"]
     assert missing(nav) == set()
     pages = list(listed(nav))
@@ -18,14 +18,14 @@ def test_the_navigation_has_every_page() -> None:
 
 
 def test_a_page_that_is_not_in_the_navigation_is_found() -> None:
-    """A new file is missing, and so is one that is gone."""
+    """A page that is missing in the navigation, or no longer exists, is reported."""
     nav = [entry for entry in settings()["nav"] if "Operations" not in entry]
     assert "operations.md" in missing(nav)
     assert missing([*settings()["nav"], {"More": ["gone.md"]}]) == {"gone.md"}
 
 
 def test_decisions_are_listed_by_themselves() -> None:
-    """All decision records are in the navigation, in order, after a page that lists them."""
+    """The navigation lists all decision records in order, after the page that lists them."""
     (records,) = (
         content for entry in navigation(settings()["nav"]) for name, content in entry.items() if name == "Decisions"
     )
@@ -34,7 +34,7 @@ def test_decisions_are_listed_by_themselves() -> None:
 
 
 def test_staged_links_lead_within_the_site(tmp_path: Path) -> None:
-    """All targets of links are on the site: pages, pictures, files of the repository, and folders as archives."""
+    """All link targets are on the site: pages, pictures, files of the repository, and folders as archives."""
     stage(tmp_path)
     for page in tmp_path.rglob("*.md"):
         text = re.sub(r"^ *```.*?^ *```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
@@ -48,13 +48,13 @@ def test_staged_links_lead_within_the_site(tmp_path: Path) -> None:
 
 
 def test_pictures_follow_the_theme(tmp_path: Path) -> None:
-    """A picture of the page is there for light and for dark readers."""
+    """Pictures of the page exist in a light and a dark version."""
     stage(tmp_path)
     page = (tmp_path / "page.md").read_text(encoding="utf-8")
     assert page.count("-light-1440.png#only-light)") == page.count("-dark-1440.png#only-dark)") > 10
 
 
 def test_nothing_needs_a_script_from_elsewhere() -> None:
-    """Diagrams are pictures: a browser would load mermaid from another host."""
+    """Diagrams are pictures, because a browser would load mermaid from another host."""
     for page in [*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]:
         assert "```mermaid" not in page.read_text(encoding="utf-8"), page

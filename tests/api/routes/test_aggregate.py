@@ -22,7 +22,7 @@ URL = f"{ACME}/chargebacks/aggregate"
 
 
 def test_by_identity_and_day_unless_asked_otherwise(client: httpx.Client) -> None:
-    """Totals and buckets are decimal texts of the documented shape."""
+    """By default, sums are by identity and day; amounts are decimal strings."""
     response = client.get(URL)
     body = response.json()
     AggregateAnswer.model_validate(body)
@@ -49,10 +49,10 @@ def test_every_column_and_unit(client: httpx.Client, unit: str) -> None:
 
 
 def test_truncated_buckets_are_announced(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The header says that the buckets are not all; the totals are. A file without all of them is refused: it would
-    look complete."""
+    """When buckets are left out, a header says so and the totals still cover all rows; the file is refused, because it
+    would look complete."""
     monkeypatch.setattr(aggregate, "MAX_BUCKETS", 4)
-    response = client.get(URL, params={"page": 2})  # means nothing here, but is another question
+    response = client.get(URL, params={"page": 2})  # ignored here, but it makes another request
     assert response.headers["x-buckets-truncated"] == "true"
     assert len(response.json()["buckets"]) == 3
     assert response.json()["total_amount"] == "50.00"
@@ -62,7 +62,7 @@ def test_truncated_buckets_are_announced(client: httpx.Client, monkeypatch: pyte
 
 
 def test_tags_group_and_filter(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """Tags count as they are when asked."""
+    """Sums are grouped and filtered by the current tags."""
     known(own_store, resources=["lkc-1"], identities=["sa-1"])
     own_client.post(f"{ACME}/entities/identity/sa-1/tags", json={"tag_key": "team", "tag_value": "a"})
     own_client.post(f"{ACME}/entities/resource/lkc-1/tags", json={"tag_key": "team", "tag_value": "b"})
@@ -77,8 +77,8 @@ def test_tags_group_and_filter(own_client: httpx.Client, own_store: TenantStore)
 
 
 def test_whether_the_days_are_reconciled(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """A header of every response, cached ones and files included, has the worst state of the days, whatever the
-    filters; another state gives another ETag."""
+    """A header of every response, including cached ones and files, has the worst state of the days, regardless of
+    filters; when the state changes, so does the ETag."""
 
     def ask(path: str = URL, **params: str) -> httpx.Response:
         window = {"start_date": str(DAYS[0]), "end_date": str(LAST), "identity_id": "sa-1"}

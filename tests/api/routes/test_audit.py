@@ -19,7 +19,7 @@ PLACE = {"entity_type": "identity", "entity_id": "UNALLOCATED", "tag_key": "env"
 
 
 def log_of(client: httpx.Client, **params: str) -> list[dict[str, Any]]:
-    """The entries, the newest first."""
+    """Return the entries, newest first."""
     answer = client.get(f"{ACME}/audit", params=params)
     assert answer.status_code == 200, answer.text
     items: list[dict[str, Any]] = answer.json()["items"]
@@ -29,7 +29,8 @@ def log_of(client: httpx.Client, **params: str) -> list[dict[str, Any]]:
 
 
 def test_every_change_is_recorded(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """Tags one by one and many at once, and views: what, on what, before and after; previews and mistakes are not."""
+    """Changes of tags and views are recorded, in bulk too, with before and after; dry runs and failed requests are
+    not."""
     known(own_store)
     tags = f"{ACME}/entities/identity/UNALLOCATED/tags"
     assert own_client.post(tags, json=TAG).status_code == 201
@@ -65,18 +66,18 @@ def test_every_change_is_recorded(own_client: httpx.Client, own_store: TenantSto
 
 
 def test_what_is_refused(client: httpx.Client) -> None:
-    """Other kinds, and parameters that do not exist."""
+    """Unknown kinds and unknown parameters are refused."""
     wrong = {"what": "tag", "who": "", "x": "1", "page_size": "0"}
     assert parameters_of(client.get(f"{ACME}/audit", params=wrong)) == sorted(wrong)
     assert set(KINDS) == set(AuditItem.model_json_schema()["properties"]["what"]["enum"])
 
 
 def test_a_run_knows_who_asked(own_store: TenantStore) -> None:
-    """The caller goes with the request: the run records it when it starts."""
+    """The request to start a run names the caller, whom the run records."""
     asked: list[RunRequest] = []
 
     class Pipeline:
-        """Takes requests."""
+        """A pipeline that accepts runs."""
 
         def trigger(self, tenant_name: str, request: RunRequest, begin: Callable[[], object]) -> None:
             """Keep the request."""

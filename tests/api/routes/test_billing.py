@@ -17,7 +17,7 @@ def test_a_page_of_lines(client: httpx.Client) -> None:
 
 
 def test_filters(client: httpx.Client) -> None:
-    """Unknown ids are just not found."""
+    """Filters apply; an unknown value returns an empty list."""
     assert client.get(f"{ACME}/billing", params={"resource_id": "lkc-2"}).json()["total"] == 5
     empty = client.get(f"{ACME}/billing", params={"product_type": "nope"}).json()
     assert (empty["items"], empty["total"], empty["pages"]) == ([], 0, 0)

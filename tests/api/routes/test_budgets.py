@@ -1,5 +1,4 @@
-"""Budgets over HTTP: edits that lose nothing, sums that are those of every other page, and which budgets a caller
-sees."""
+"""Budgets over HTTP: concurrent edits, sums that equal those of other endpoints, and which budgets a caller sees."""
 
 from __future__ import annotations
 
@@ -53,7 +52,7 @@ def status(client: httpx.Client, path: str = ONE, **params: str) -> dict[str, An
 
 
 def test_it_is_written_read_and_removed(own_client: httpx.Client) -> None:
-    """Each change is a version, and the audit log knows it."""
+    """Each change makes a version and an entry in the audit log."""
     made = put(own_client, monthly="1000", thresholds=[{"on": "actual", "percent": "80"}])
     assert (made.status_code, made.json()["version"], made.json()["monthly"]) == (201, 1, "1000.00")
     same = put(own_client, monthly="1000.00", thresholds=[{"on": "actual", "percent": "80.0"}])
@@ -94,14 +93,14 @@ def test_it_is_written_read_and_removed(own_client: httpx.Client) -> None:
     ],
 )
 def test_what_is_wrong_is_named(own_client: httpx.Client, body: dict[str, Any], places: list[str]) -> None:
-    """With its place; nothing is written."""
+    """The response has the path of each mistake; nothing is written."""
     answer = own_client.put(ONE, json={"name": "Payments"} | body)
     assert [each.partition(".[")[0] for each in parameters_of(answer)] == [each.partition(".[")[0] for each in places]
     assert own_client.get(ONE).status_code == 404
 
 
 def test_a_scope_that_chooses_no_rows(own_client: httpx.Client) -> None:
-    """The names of conditions are those of scopes."""
+    """A budget has the conditions of a scope."""
     answer = own_client.put(ONE, json={"name": "P", "scope": {"colour": ["red"]}})
     assert "rows cannot be chosen by colour" in answer.text
     assert parameters_of(answer) == ["scope"]
@@ -110,7 +109,7 @@ def test_a_scope_that_chooses_no_rows(own_client: httpx.Client) -> None:
 
 
 def test_it_is_a_part_of_another_one(own_client: httpx.Client) -> None:
-    """The parent must exist, cannot be removed while it has parts, and is no part of itself."""
+    """A parent budget must exist, cannot be removed while it has parts, and cannot be part of itself."""
     put(own_client, f"{BUDGETS}/all", monthly="9")
     put(own_client, parent="all", monthly="5")
     parent = own_client.get(f"{BUDGETS}/all").headers["ETag"]
@@ -122,8 +121,8 @@ def test_it_is_a_part_of_another_one(own_client: httpx.Client) -> None:
 
 
 def test_its_sums_are_those_of_every_page(own_client: httpx.Client, month: str) -> None:
-    """To the last digit: of all, of an identity and of a value of a cost category with those below it; the budget is
-    compared with the days that count."""
+    """The sum to date equals the aggregate exactly, in total and by identity or category value; it is compared with the
+    budget for the same days."""
     own_client.put(f"{ACME}/cost-categories/cost_center", json={"document": CATEGORY})
     for scope in ({}, {"identity_id": ["UNALLOCATED"]}, {"category:cost_center": ["retail"]}):
         put(own_client, scope=scope, monthly="31", thresholds=[{"on": "actual", "percent": "0.01"}])
@@ -138,7 +137,8 @@ def test_its_sums_are_those_of_every_page(own_client: httpx.Client, month: str) 
 
 
 def test_months_without_an_amount_or_days(own_client: httpx.Client, month: str) -> None:
-    """The response says so; without a month in the request, it is about the month of the last calculated day."""
+    """The response says so if a month has no amount or no days; by default, it is about the month of the last
+    calculated day."""
     put(own_client, amounts={"2030-01": "5"}, thresholds=[{"on": "actual", "percent": "1"}])
     found = status(own_client)
     assert (found["period_id"], found["budget"], found["state"], found["crossed"]) == (month, None, "no_budget", [])
@@ -149,7 +149,7 @@ def test_months_without_an_amount_or_days(own_client: httpx.Client, month: str) 
 
 
 def test_a_change_shows_at_once(own_client: httpx.Client) -> None:
-    """The ETag of a status is another one after a change of the budget, and the same after none."""
+    """The ETag of a status changes when the budget changes, and only then."""
     put(own_client, monthly="100")
     first = own_client.get(f"{ONE}/status")
     again = own_client.get(f"{ONE}/status", headers={"If-None-Match": first.headers["ETag"]})
@@ -163,7 +163,7 @@ def test_a_change_shows_at_once(own_client: httpx.Client) -> None:
 
 
 def test_it_may_name_who_is_told(own_store: TenantStore) -> None:
-    """The sinks must exist; a caller with a scope does not see their names."""
+    """The named sinks must exist; a caller with a scope does not see their names."""
     sinks = {"desk": ChatSettings.model_validate({"type": "slack", "url": "https://chat.example.com/x"})}
     services = services_for(own_store)
     tenants = {name: replace(view, sinks=sinks) for name, view in services.tenants.items()}
@@ -194,8 +194,8 @@ def scoped(own_store: TenantStore) -> Iterator[httpx.Client]:
 
 @pytest.mark.parametrize(("name", "sees"), [("payments", True), ("retail", True), ("other", False), ("narrow", False)])
 def test_only_who_sees_all_its_rows_sees_it(scoped: httpx.Client, name: str, sees: bool) -> None:
-    """A caller who sees all its rows sees it, with the same digits; for others it does not exist, and a caller with a
-    scope cannot write one."""
+    """A caller who sees all rows of a budget gets the same figures; other callers get 404, and callers with a scope
+    cannot write a budget."""
     put(scoped, f"{BUDGETS}/all", monthly="1000")
     put(scoped, scope={"category:cost_center": ["payments"]}, monthly="1000", parent="all", reason="As orders")
     whole = status(scoped)
@@ -220,7 +220,7 @@ def imported(client: httpx.Client, csv: str, **more: Any) -> httpx.Response:
 
 
 def test_a_file_comes_back_as_it_was(own_client: httpx.Client) -> None:
-    """Names that begin formulas, several values, thresholds and months; what it does not name stays."""
+    """Export and import keep names like formulas, lists, thresholds and months; budgets missing from a file stay."""
     put(own_client, f"{BUDGETS}/other", monthly="7")
     csv = (
         f"{_FILE}all,All,,,actual 80; forecast 100,,1000.5,1500\n"

@@ -43,7 +43,7 @@ DAYS = {"start_date": "2026-01-01", "end_date": "2026-12-31"}
 
 
 def aggregate(client: httpx.Client, *by: str, **params: Any) -> tuple[dict[tuple[str, ...], Decimal], httpx.Response]:
-    """The sums of everything by some columns."""
+    """Return the sums of all rows by some columns."""
     asked = {**DAYS, "group_by": list(by), "time_bucket": "month", **params}
     response = client.get(f"{CHARGEBACKS}/aggregate", params=asked)
     assert response.status_code == 200, response.text
@@ -63,7 +63,7 @@ def largest(own_client: httpx.Client) -> str:
 
 
 def test_what_was_stored_before_regexes_had_a_size(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """Queries by the category work as before, with a warning; writing it again is refused."""
+    """Queries by a stored regex beyond the limit work, with a warning; writing it again is refused."""
     before, _ = aggregate(own_client, "identity_id")
     document = {"rules": [{"match": {"identity": {"regex": [r"^(?P<who>[\pL\d_-]{1,63})$"]}}, "assign": "${who}"}]}
     with own_store.control.write() as connection:
@@ -78,7 +78,7 @@ def test_what_was_stored_before_regexes_had_a_size(own_client: httpx.Client, own
 
 
 def test_a_rule_shows_in_the_next_answer(own_client: httpx.Client, largest: str) -> None:
-    """From a rule for one identity: the aggregate, the coverage and the tester say the same, before and after."""
+    """Aggregate, coverage and tester agree before and after a rule for one identity is added."""
     by_identity, _ = aggregate(own_client, "identity_id")
     whole = sum(by_identity.values())
     tag = created(own_client, {"rules": []})
@@ -113,7 +113,7 @@ def test_a_rule_shows_in_the_next_answer(own_client: httpx.Client, largest: str)
 
 
 def test_a_rule_begins_on_a_day(own_client: httpx.Client, largest: str) -> None:
-    """Rows before it keep their value."""
+    """Rows before the first day keep their value."""
     days = sorted(own_client.get(f"{CHARGEBACKS}/dates").json()["dates"])
     since = days[len(days) // 2]
     rule = {"match": {"identity": [largest]}, "assign": "payments", "valid_from": since}
@@ -129,8 +129,8 @@ def test_a_rule_begins_on_a_day(own_client: httpx.Client, largest: str) -> None:
 
 
 def test_a_value_belongs_to_another_one_from_a_day_on(own_client: httpx.Client, largest: str) -> None:
-    """Sums of the level above, filters by it, lists, the tester and statements follow the day of the charge; finance's
-    ids are those of the last day of the month."""
+    """Sums by parent, filters, lists, the tester and statements use the parent on the day of the charge; a statement
+    has finance's ids of the month's last day."""
     days = sorted(own_client.get(f"{CHARGEBACKS}/dates").json()["dates"])
     since = days[len(days) // 2]
     before, after = {"valid_to": since}, {"valid_from": since}
@@ -175,7 +175,7 @@ def test_a_value_belongs_to_another_one_from_a_day_on(own_client: httpx.Client, 
 
 
 def test_a_monthly_fee_is_handed_on(own_client: httpx.Client, largest: str) -> None:
-    """Each day's part of the month, to within a millionth of a cent; the rest remains, and the sum is the bill."""
+    """Each day pays its part of the month, to within a millionth of a cent; the rest stays, and the total too."""
     fee = {"share": [{"from": "platform", "monthly": {"payments": "0.31"}}]}
     rules = [{"match": {"identity": [largest]}, "assign": "platform"}]
     created(own_client, {"rules": rules, **fee})
@@ -204,7 +204,7 @@ def test_a_monthly_fee_is_handed_on(own_client: httpx.Client, largest: str) -> N
 
 
 def test_splits_in_lists_files_and_sums(own_client: httpx.Client, largest: str) -> None:
-    """60/40: a list has the parts of each row, a file has a row for each, and all of them have one sum."""
+    """With a 60/40 split, lists show the parts of each row, files have one line per part, and all have the same sum."""
     by_identity, _ = aggregate(own_client, "identity_id")
     split = {"payments": "60", "orders": "40"}
     values = {"payments": {"parent": "retail"}, "retail": {"name": "Retail"}, "orders": {}}
@@ -245,7 +245,7 @@ def test_splits_in_lists_files_and_sums(own_client: httpx.Client, largest: str) 
 
 
 def test_two_categories_at_once(own_client: httpx.Client, largest: str) -> None:
-    """Their filters both hold, in a list, a sum and a file; the sums by both are those of everything."""
+    """Filters of two categories both apply, in lists, sums and files; sums by both have the same total."""
     by_identity, _ = aggregate(own_client, "identity_id")
     created(own_client, {"rules": [{"match": {"identity": [largest]}, "split": {"payments": "60", "orders": "40"}}]})
     stage = f"{ACME}/cost-categories/stage"
@@ -267,7 +267,7 @@ def test_two_categories_at_once(own_client: httpx.Client, largest: str) -> None:
 
 
 def test_what_a_value_hands_on(own_client: httpx.Client, largest: str) -> None:
-    """Its cost is distributed to the other values, which show what they received; the sum stays."""
+    """The cost of a value is reallocated to others, which show it; the total stays."""
     by_identity, _ = aggregate(own_client, "identity_id")
     rules = [{"match": {"identity": [largest]}, "assign": "platform"}, {"match": {"identity": "*"}, "assign": "orders"}]
     created(own_client, {"rules": rules, "share": [{"from": "platform", "to": "*", "by": "proportional"}]})
@@ -281,7 +281,7 @@ def test_what_a_value_hands_on(own_client: httpx.Client, largest: str) -> None:
 
 
 def test_costs_and_flow_take_categories(own_client: httpx.Client, largest: str) -> None:
-    """As everything that takes tags."""
+    """Costs, the flow and billing accept cost categories like tags."""
     created(own_client, {"rules": [{"match": {"identity": [largest]}, "assign": "payments"}]})
     asked = {**DAYS, "by": ["category:cost_center", "product_type"], "compare": "none"}
     costs = own_client.get(f"{ACME}/costs", params=asked)
@@ -295,7 +295,7 @@ def test_costs_and_flow_take_categories(own_client: httpx.Client, largest: str) 
 
 
 def test_a_dry_run_writes_nothing(own_client: httpx.Client, largest: str) -> None:
-    """The response says what would move, and which rules have no effect."""
+    """The response has what would move, and rules without effect."""
     tag = created(own_client, {"rules": [{"match": {"identity": [largest]}, "assign": "payments"}]})
     by_identity, _ = aggregate(own_client, "identity_id")
     rules = [
@@ -327,7 +327,7 @@ def test_a_dry_run_writes_nothing(own_client: httpx.Client, largest: str) -> Non
 
 
 def test_what_is_not_there(own_client: httpx.Client) -> None:
-    """The response lists the categories that exist."""
+    """A 404 for an unknown category lists the categories that exist."""
     created(own_client)
     sentence = "There is no cost category 'centre'; there are cost_center."
     for params in ({"group_by": "category:centre"}, {"category:centre": "a"}):
@@ -340,7 +340,7 @@ def test_what_is_not_there(own_client: httpx.Client) -> None:
 
 @pytest.mark.parametrize("path", ["chargebacks/diff", "graph", "flow"])
 def test_other_readers_take_categories(own_client: httpx.Client, largest: str, path: str) -> None:
-    """The unknown key is refused, the known one is not."""
+    """A known category is accepted; an unknown one is refused."""
     created(own_client, {"rules": [{"match": {"identity": [largest]}, "assign": "payments"}]})
     questions: dict[str, dict[str, Any]] = {
         "chargebacks/diff": {"from_as_of": "2026-01-01T00:00:00Z", "group_by": "category:{}"},
@@ -382,14 +382,14 @@ def test_an_answer_belongs_to_one_version(own_client: httpx.Client, largest: str
 
 
 def _version_of_an_answer(client: httpx.Client) -> int:
-    """Return the version that a response names; its values must be those of this version."""
+    """Return the version that a response names; its values must be of this version."""
     sums, response = aggregate(client, "category:cost_center")
     version = int(response.headers["X-Cost-Categories-Version"].removeprefix("cost_center="))
     assert set(sums) == {(f"v{version}",), ("UNASSIGNED",)}
     return version
 
 
-#: The cost of sa-1 is reallocated to the identities that wrote or computed.
+#: The cost of sa-1 is reallocated, by measured usage, to other identities.
 MEASURED_RULES = [
     {"match": {"identity": "sa-1"}, "assign": "platform"},
     {"match": {"identity": "sa-2"}, "assign": "orders"},
@@ -399,7 +399,7 @@ MEASURED_RULES = [
 
 @pytest.fixture
 def measured_store(tmp_path: Path) -> Iterator[TenantStore]:
-    """Storage of an ecosystem that keeps the measurements of statements by their names."""
+    """Storage of an ecosystem that stores the usage of statements under their names."""
     with tenant_store(tmp_path) as store:
         fill(store)
         known(store)
@@ -408,7 +408,7 @@ def measured_store(tmp_path: Path) -> Iterator[TenantStore]:
 
 @pytest.fixture
 def measured(measured_store: TenantStore) -> Iterator[httpx.Client]:
-    """A client of it, with the policies of the ecosystem."""
+    """A client of that storage, with the policies of the ecosystem."""
     services = services_for(measured_store)
     rules = AllocationRules(ecosystem.catalogue, ecosystem.catalogue)
     tenants = {name: replace(view, rules=rules) for name, view in services.tenants.items()}
@@ -417,7 +417,7 @@ def measured(measured_store: TenantStore) -> Iterator[httpx.Client]:
 
 
 def keep_usage(store: TenantStore, *rows: tuple[str, str, str, int]) -> None:
-    """Keep (measure, resource, subject, value) of the first of the days."""
+    """Store (measure, resource, subject, value) for the first day."""
     day = conftest.DAYS[0]
     records = [(day, measure, place, who, Decimal(value)) for measure, place, who, value in rows]
     columns = [pa.array(column, each.type) for column, each in zip(zip(*records, strict=True), USAGE, strict=True)]
@@ -425,12 +425,12 @@ def keep_usage(store: TenantStore, *rows: tuple[str, str, str, int]) -> None:
 
 
 def shared_by(metric: str) -> dict[str, Any]:
-    """A document in which one value hands on by what was measured."""
+    """Return a document in which one value is reallocated by a measure."""
     return {"rules": MEASURED_RULES, "share": [{"from": "platform", "to": "*", "by": f"usage({metric})"}]}
 
 
 def test_days_without_measurements_hand_nothing_on(measured: httpx.Client, measured_store: TenantStore) -> None:
-    """If nothing was measured at all, or on some days, the cost stays where the rules put it, in every response."""
+    """If nothing was measured on a day, its cost stays with the values that the rules assign, in every response."""
     document = shared_by("bytes_in")
     created(measured, document)
     sums, response = aggregate(measured, "category:cost_center")
@@ -450,17 +450,17 @@ def test_days_without_measurements_hand_nothing_on(measured: httpx.Client, measu
     keep_usage(measured_store, ("bytes_in", "lkc-1", "sa-2", 3), ("bytes_in", "lkc-1", "UNALLOCATED", 1))
     recalculated(measured_store)
     sums, _ = aggregate(measured, "category:cost_center")
-    # 5.25 of the first day, by 3 to 1; the other days as before.
+    # 5.25 of the first day is split 3 to 1; the other days do not change.
     assert sums == {("platform",): Decimal(21), ("orders",): Decimal("10.1875"), ("search",): Decimal("18.8125")}
 
 
 def recalculated(store: TenantStore) -> None:
-    """Rewrite the days, as a calculation does that finds other measurements."""
+    """Rewrite the days as they were, as a recalculation after new measurements does."""
     fill(store)
 
 
 def test_what_is_stored_under_another_name(measured: httpx.Client, measured_store: TenantStore) -> None:
-    """The measure is called as in policies, and its statements are those of their owners."""
+    """A document uses the name of a measure in policies; usage of a statement counts for its owner."""
     keep_usage(
         measured_store,
         ("bytes_in", "lkc-1", "UNALLOCATED", 9),
@@ -478,7 +478,7 @@ def test_what_is_stored_under_another_name(measured: httpx.Client, measured_stor
 
 @pytest.mark.parametrize("dry_run", ["false", "true"])
 def test_measures_that_are_not_known(measured: httpx.Client, measured_store: TenantStore, dry_run: str) -> None:
-    """They are refused with those that are: of the policies, and what is stored."""
+    """Unknown measures are refused with a list of those in policies and storage."""
     keep_usage(measured_store, ("requests", "lkc-1", "sa-2", 1))
     refused = measured.put(ONE, params={"dry_run": dry_run}, json={"document": shared_by("byte_in")})
     assert parameters_of(refused) == ["document.share[0].by"]
@@ -490,7 +490,7 @@ def test_measures_that_are_not_known(measured: httpx.Client, measured_store: Ten
 
 
 def test_a_plugin_that_does_not_know_the_owners(measured_store: TenantStore) -> None:
-    """Nothing is guessed: the request fails, and the log has the reason."""
+    """If the plugin cannot find the owners, the request fails and the log has the reason."""
 
     def _fail(*_: object) -> pa.Table:
         raise PluginError("the plugin has failed")
@@ -506,7 +506,8 @@ def test_a_plugin_that_does_not_know_the_owners(measured_store: TenantStore) -> 
 
 
 def test_values_with_commas(measured: httpx.Client) -> None:
-    """With a backslash the comma belongs to the value; several are written with commas, or as several parameters."""
+    """A comma after a backslash is part of the value; several values are separated by commas or sent as repeated
+    parameters."""
     rules = [
         {"match": {"identity": "sa-1"}, "assign": "Design, Print"},
         {"match": {"identity": "sa-2"}, "assign": r"CORP\orders"},

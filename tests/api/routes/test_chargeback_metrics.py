@@ -26,7 +26,7 @@ from tests.support.serving import served, services_for, wait_until
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[TenantStore]:
-    """The storage of tenant acme, filled."""
+    """The storage of tenant acme, with data."""
     with tenant_store(tmp_path) as store:
         fill(store)
         with store.control.write() as connection:
@@ -35,7 +35,7 @@ def store(tmp_path: Path) -> Iterator[TenantStore]:
 
 
 def shown(*stores: TenantStore, mode: str = "both") -> Services:
-    """Services of tenants that all have the emitter."""
+    """Return services of tenants that all have the emitter."""
     services = services_for(*stores, mode=mode)
     tenants = {}
     for name, view in services.tenants.items():
@@ -46,14 +46,14 @@ def shown(*stores: TenantStore, mode: str = "both") -> Services:
 
 @contextmanager
 def scraped(services: Services) -> Iterator[str]:
-    """The address of the metrics."""
+    """Yield the address of the metrics."""
     with served(create_app(services)) as address:
         yield f"{address}{ENDPOINT}"
 
 
 @pytest.mark.usefixtures("process")
 def test_a_real_prometheus_scrapes_twice_and_answers(store: TenantStore) -> None:
-    """The newest day's values at the time of the scrape; a recalculation shows in a later one."""
+    """A scrape returns the newest day; after a recalculation, a later one returns the new values."""
     with scraped(shown(store)) as address, RealPrometheus(scrape=address) as prometheus:
         # A scrape that takes longer than a second, because the machine is busy, has the value 0.
         wait_until(lambda: bool(prometheus.query("sum_over_time(up[1m]) >= 2")))
@@ -79,7 +79,7 @@ def test_a_real_prometheus_scrapes_twice_and_answers(store: TenantStore) -> None
 
 
 def test_the_answer_is_openmetrics(store: TenantStore) -> None:
-    """Its content type, its end, and every digit."""
+    """The response has the content type and end mark of OpenMetrics, and exact amounts."""
     write_shares(store.facts, [Share(LAST, 'a"\\b', "12345678901234.678901234567")])
     with scraped(shown(store)) as address:
         response = httpx.get(address)
@@ -91,7 +91,7 @@ def test_the_answer_is_openmetrics(store: TenantStore) -> None:
 
 @pytest.mark.parametrize("mode", ["api", "both", "worker"])
 def test_every_mode_that_serves_http_has_it(store: TenantStore, mode: str) -> None:
-    """A worker with a port can be scraped too."""
+    """A worker with a port has the endpoint as well."""
     with scraped(shown(store, mode=mode)) as address:
         assert httpx.get(address).status_code == 200
 
@@ -112,7 +112,7 @@ def test_several_tenants_and_one_that_cannot_be_read(store: TenantStore, tmp_pat
 
 
 def test_nobody_shows_anything(store: TenantStore) -> None:
-    """Without such an emitter there is nothing to scrape, and the response says what to configure."""
+    """If no tenant has the emitter, the response is a 404 that names the setting."""
     with scraped(services_for(store)) as address:
         response = httpx.get(address)
     assert response.status_code == 404
@@ -120,6 +120,6 @@ def test_nobody_shows_anything(store: TenantStore) -> None:
 
 
 def test_parameters_are_refused(store: TenantStore) -> None:
-    """It takes none."""
+    """The endpoint takes no parameters."""
     with scraped(shown(store)) as address:
         assert httpx.get(address, params={"tenant": "acme"}).status_code == 400

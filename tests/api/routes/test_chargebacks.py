@@ -17,7 +17,7 @@ from tests.support.serving import client_of, services_for
 
 
 def test_a_page_of_rows(client: httpx.Client) -> None:
-    """Ordered by time and ids, with exactly the documented fields."""
+    """Rows are ordered by time and ids, and have exactly the documented fields."""
     body = client.get(f"{ACME}/chargebacks").json()
     assert (body["total"], body["pages"], len(body["items"])) == (15, 1, 15)
     PageOf[ChargebackRow].model_validate(body)
@@ -26,7 +26,7 @@ def test_a_page_of_rows(client: httpx.Client) -> None:
 
 
 def test_filters_and_pages(client: httpx.Client) -> None:
-    """All filters narrow together; a page past the end is empty."""
+    """Filters are combined with AND; a page past the end is empty."""
     wanted = {"identity_id": "sa-1", "product_type": "KAFKA_NUM_CKUS", "resource_id": "lkc-1", "cost_type": "usage"}
     assert client.get(f"{ACME}/chargebacks", params=wanted).json()["total"] == 5
     past = client.get(f"{ACME}/chargebacks", params={"page": 9}).json()
@@ -35,7 +35,7 @@ def test_filters_and_pages(client: httpx.Client) -> None:
 
 
 def test_the_default_range_is_the_lookback(store: TenantStore) -> None:
-    """From today back, or from the end back when only the end is given."""
+    """The default range ends today, or at the given end, and starts the lookback before."""
     with client_of(services_for(store, lookback_days=7)) as client:
         assert client.get(f"{ACME}/chargebacks").json()["total"] == 6
         params = {"end_date": LAST.isoformat()}
@@ -43,8 +43,8 @@ def test_the_default_range_is_the_lookback(store: TenantStore) -> None:
 
 
 def test_today_is_a_day_of_the_zone(store: TenantStore) -> None:
-    """An end that is not given is the day that it is in ``timezone`` when the request is read: half an hour before
-    midnight in UTC, Berlin is on the next day. That holds for a query and for a body."""
+    """The default end is today in ``timezone``, in a query and in a body: half an hour before midnight in UTC, it is
+    the next day in Berlin."""
     late = FixedClock(datetime.combine(LAST, time(23, 30), UTC))
     berlin, tomorrow = {"timezone": "Europe/Berlin"}, {"start_date": f"{LAST + ONE_DAY}"}
     with client_of(services_for(store, lookback_days=0, clock=late)) as client:
@@ -58,14 +58,14 @@ def test_today_is_a_day_of_the_zone(store: TenantStore) -> None:
 
 
 def test_a_zone_moves_the_days(client: httpx.Client) -> None:
-    """West of Greenwich, a row of midnight UTC belongs to the day before."""
+    """In a time zone west of Greenwich, a row of midnight UTC belongs to the day before."""
     day = {"start_date": f"{DAYS[1]}", "end_date": f"{DAYS[1]}"}
     west = client.get(f"{ACME}/chargebacks", params=day | {"timezone": "America/New_York"}).json()
     assert {item["timestamp"][:10] for item in west["items"]} == {f"{DAYS[2]}"}
 
 
 def test_one_dimension(client: httpx.Client) -> None:
-    """The fields that make it; no time, no amount, no tags."""
+    """The response has the fields of a dimension, without time, amount and tags."""
     row = client.get(f"{ACME}/chargebacks").json()["items"][0]
     found = client.get(f"{ACME}/chargebacks/{row['dimension_id']}").json()
     Dimension.model_validate(found)
@@ -74,7 +74,7 @@ def test_one_dimension(client: httpx.Client) -> None:
 
 
 def test_dates(client: httpx.Client) -> None:
-    """The UTC days that have rows."""
+    """The response has the UTC days with rows."""
     assert client.get(f"{ACME}/chargebacks/dates").json() == {"dates": [day.isoformat() for day in DAYS]}
 
 
@@ -98,7 +98,7 @@ def test_issues(client: httpx.Client) -> None:
 
 
 def test_a_tenant_sees_only_its_own(store: TenantStore, own_store: TenantStore) -> None:
-    """Nothing of one tenant shows under the name of another."""
+    """A tag of one tenant does not show on another."""
     known(own_store, identities=["sa-1"])
     other = replace(own_store, tenant_name="other")
     with client_of(services_for(store, other)) as client:

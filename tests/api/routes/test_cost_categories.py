@@ -37,14 +37,14 @@ def created(client: httpx.Client, document: Any = None, *, url: str = ONE) -> st
 
 
 def detail(response: httpx.Response, status: int) -> str:
-    """The sentence of a problem."""
+    """Return the detail of an error response."""
     assert response.status_code == status, response.text
     text: str = response.json()["detail"]
     return text
 
 
 def test_the_life_of_a_category(own_client: httpx.Client) -> None:
-    """Created, read, changed, removed; the list has the numbers, and the history every version."""
+    """A category is created, read, changed and removed; the list has counts, the history every version."""
     made = put(own_client, reason="CHG-1")
     assert made.status_code == 201
     CategoryItem.model_validate(made.json())
@@ -86,7 +86,7 @@ def test_the_life_of_a_category(own_client: httpx.Client) -> None:
 
 
 def test_earlier_versions(own_client: httpx.Client) -> None:
-    """Each stays as it was written; a removal has no document."""
+    """Versions do not change; that of a removal has no document."""
     tag = created(own_client)
     first = own_client.get(ONE)
     assert first.headers["etag"] == tag
@@ -125,7 +125,7 @@ def test_of_two_editors_the_second_is_told(own_client: httpx.Client) -> None:
 
 
 def test_what_is_not_there(own_client: httpx.Client) -> None:
-    """It can be created with If-None-Match, but neither replaced nor removed."""
+    """A missing category can be created with If-None-Match, but neither replaced nor removed."""
     assert detail(put(own_client, If_Match="*"), 412) == (
         "There is no cost category cost_center. Read it again, and repeat your change."
     )
@@ -148,7 +148,7 @@ def test_the_same_document_is_no_change(own_client: httpx.Client) -> None:
 
 
 def test_every_problem_of_a_document_is_told(client: httpx.Client) -> None:
-    """400 with the place of each; nothing is written."""
+    """A 400 has the path of each mistake; nothing is written."""
     response = put(client, {"rules": [{"match": {"identity": "sa-1"}}, {"assign": "a"}], "defualt": "x"})
     assert parameters_of(response) == ["document.defualt", "document.rules[0]", "document.rules[1].match"]
     assert response.json()["errors"][0] == {
@@ -166,7 +166,7 @@ def test_every_problem_of_a_document_is_told(client: httpx.Client) -> None:
 
 @pytest.mark.parametrize("key", ["1", "a b", "a.b", "x" * 65, "%C3%A9"])
 def test_what_is_no_key(client: httpx.Client, key: str) -> None:
-    """There is nothing under it, and nothing can be put there."""
+    """An invalid key is 404, for reading and writing."""
     assert client.get(f"{URL}/{key}").status_code == 404
     assert put(client, url=f"{URL}/{key}").status_code == 404
 
@@ -182,7 +182,7 @@ def test_warnings(own_client: httpx.Client) -> None:
 
 
 def test_not_more_than_so_many(own_client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """409 beyond the limit; those that are there can be changed."""
+    """Another category beyond the limit is a 409; existing ones can be changed."""
     monkeypatch.setattr(editing, "MOST_CATEGORIES", 1)
     tag = created(own_client)
     assert detail(put(own_client, url=f"{URL}/team"), 409) == "There are 1 cost categories already; remove some."
@@ -190,7 +190,7 @@ def test_not_more_than_so_many(own_client: httpx.Client, monkeypatch: pytest.Mon
 
 
 def test_pages_of_other_sites_change_nothing(client: httpx.Client) -> None:
-    """They are refused before anything is read."""
+    """Cross-origin requests are refused."""
     headers = {"Origin": "https://elsewhere.example"}
     assert put(client, **headers).status_code == 403
     assert client.delete(ONE, headers=headers).status_code == 403
@@ -199,14 +199,14 @@ def test_pages_of_other_sites_change_nothing(client: httpx.Client) -> None:
 
 
 def test_the_tag_of_facts_changes(own_client: httpx.Client) -> None:
-    """A change of a category changes the ETag of costs."""
+    """Changing a category changes the ETag of costs."""
     before = own_client.get(f"{ACME}/costs").headers["etag"]
     created(own_client)
     assert own_client.get(f"{ACME}/costs").headers["etag"] != before
 
 
 def test_a_repeated_question_is_answered_304(own_client: httpx.Client) -> None:
-    """By the ETag of the version, of the document and of the file."""
+    """The version, the document and the file return 304 for their ETag."""
     tag = created(own_client)
     for path in (ONE, f"{ONE}/rules.csv", f"{ONE}?version=1"):
         answer = own_client.get(path)
@@ -243,7 +243,7 @@ RULES = [
 
 
 def test_rules_as_a_file(own_client: httpx.Client) -> None:
-    """What a file can say is in it, on the days on which it decides, guarded against formulas; sent back unchanged it
+    """The file has the rules that CSV can express, with their dates and guarded against formulas; sending it back
     changes nothing."""
     tag = created(own_client, {"rules": RULES})
     got = own_client.get(f"{ONE}/rules.csv")
@@ -256,7 +256,7 @@ def test_rules_as_a_file(own_client: httpx.Client) -> None:
 
 
 def test_a_file_replaces_what_a_file_can_say(own_client: httpx.Client) -> None:
-    """In front of the other rules, which stay; a rule that is still there keeps its id and its reason."""
+    """An imported file replaces only the rules that CSV can express; unchanged ones keep their id and reason."""
     tag = created(own_client, {"rules": RULES})
     text = (
         "\ufeffentity_id;entity_type;value;valid_from;valid_to\r\n"
@@ -278,7 +278,7 @@ def test_a_file_replaces_what_a_file_can_say(own_client: httpx.Client) -> None:
 
 
 def test_a_reason_that_cannot_be_seen_is_refused(own_client: httpx.Client) -> None:
-    """Every reason is checked; an empty one counts as none."""
+    """A blank reason is refused; an empty one counts as none."""
     made = put(own_client, reason="")
     assert (made.status_code, made.json()["reason"]) == (201, None)
     headers = {"If-Match": made.headers["etag"]}
@@ -295,7 +295,7 @@ def test_a_reason_that_cannot_be_seen_is_refused(own_client: httpx.Client) -> No
 
 
 def test_what_an_earlier_service_wrote(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """A document that is refused now can be read and replaced, but is not made a file."""
+    """An invalid stored document can be read and replaced, but not exported or changed by a file."""
     with own_store.control.write() as connection:
         write_category(connection, CategoryWrite("cost_center", '{"rules":[{}]}'), expected=None)
     found = own_client.get(ONE)
@@ -311,7 +311,7 @@ def test_what_an_earlier_service_wrote(own_client: httpx.Client, own_store: Tena
 
 
 def test_a_category_can_begin_as_a_file(own_client: httpx.Client) -> None:
-    """201, and no other rules."""
+    """Importing into a new category creates it with only these rules."""
     done = own_client.put(
         f"{ONE}/rules.csv", content=HEAD + "topic,orders,a,,,\n", headers={"Content-Type": "text/csv"}
     )
@@ -322,7 +322,7 @@ def test_a_category_can_begin_as_a_file(own_client: httpx.Client) -> None:
 
 
 def test_mistakes_in_a_file(own_client: httpx.Client) -> None:
-    """400 with the line of each; a value that the register does not have is one of them."""
+    """A 400 names each mistake with its line, including values that the register does not have."""
     tag = created(own_client, {"values": {"payments": None}, "rules": []})
     lines = "identity,sa-1,payments,,,\nidentity,sa-2,paymnts,,,\n"
     body: dict[str, Any] = {"content": HEAD + lines, "headers": {"If-Match": tag, "Content-Type": "text/csv"}}

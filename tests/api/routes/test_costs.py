@@ -18,7 +18,7 @@ WEEK = {"start_date": str(LAST - timedelta(days=4)), "end_date": str(LAST)}
 
 
 def test_everything_at_once(client: httpx.Client) -> None:
-    """The response has the documented form, with sums, a breakdown, and every part that the request names."""
+    """The response has the documented fields, with sums, a breakdown, and every part that the request names."""
     body = client.get(
         URL, params=WEEK | {"by": ["identity_id", "resource_id"], "include": "issues,days,forecast"}
     ).json()
@@ -54,12 +54,12 @@ def test_everything_at_once(client: httpx.Client) -> None:
         "resources": 1,
     }
     assert [day["state"] for day in body["days"]] == ["equal"] * 5
-    assert body["forecast"] is None  # five days are too few
+    assert body["forecast"] is None  # five days are not enough
     assert body["currency"] == "USD"
 
 
 def test_only_what_is_asked_for(client: httpx.Client) -> None:
-    """Parts that the request does not name are null, and so is the comparison."""
+    """Parts that the request does not name are null, and so is the comparison if it is off."""
     body = client.get(URL, params=WEEK | {"compare": "none"}).json()
     assert [body[part] for part in ("issues", "days", "forecast", "topics", "compared_with")] == [None] * 5
     assert body["previous_amounts"] == []
@@ -69,14 +69,14 @@ def test_only_what_is_asked_for(client: httpx.Client) -> None:
 
 
 def test_the_last_thirty_days_unless_asked_otherwise(client: httpx.Client) -> None:
-    """Up to the last calculated day, not up to today."""
+    """The default is the thirty days up to the last calculated one."""
     body = client.get(URL).json()
     assert (body["end_date"], len(body["times"])) == (str(LAST), 30)
     assert body["compared_with"]["end_date"] == str(LAST - timedelta(days=30))
 
 
 def test_others_and_movers(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """Items and others sum to the total on both sides; movers are those that changed most."""
+    """Items and others sum to the total of both periods; movers are the values that changed most."""
     known(own_store, identities=["sa-1"])
     before = [share for day in days_from(DAYS[0] - timedelta(days=5), 5) for share in [Share(day, "sa-9", "100")]]
     write_shares(own_store.facts, before)
@@ -90,8 +90,8 @@ def test_others_and_movers(own_client: httpx.Client, own_store: TenantStore) -> 
 
 
 def test_the_usual_breakdowns(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """``usual`` stands for columns, a tag that at least half of the cost has, the first cost category, whose values
-    have their names; requested ones come before or after these, and there are at most six."""
+    """``usual`` means some columns, a tag that covers at least half of the cost, and the first cost category, with the
+    names of its values; requested breakdowns keep their order around these, and there are at most six."""
 
     def breakdowns(*by: str) -> list[str]:
         found = own_client.get(URL, params={"by": by}).json()["breakdowns"]
@@ -117,7 +117,7 @@ def test_the_usual_breakdowns(own_client: httpx.Client, own_store: TenantStore) 
 
 
 def test_weeks_and_months(client: httpx.Client) -> None:
-    """The same sum in every unit of time."""
+    """The sum is the same for every unit of time."""
     for unit in ("day", "week", "month"):
         body = client.get(URL, params={"period": "60d", "time_bucket": unit, "timezone": "America/New_York"}).json()
         assert sum(float(amount) for amount in body["amounts"]) == 50
@@ -125,7 +125,7 @@ def test_weeks_and_months(client: httpx.Client) -> None:
 
 
 def test_days_are_the_whole_tenant(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """Filters do not touch the reconciliation; a day that differs says by how much, others why not."""
+    """Filters do not apply to the reconciliation; a day has its difference or the reason why it has none."""
     write_shares(own_store.facts, [Share(LAST, "sa-1", "5.26"), Share(LAST, "sa-2", "4.75", portion=1)])
     window = {"start_date": str(LAST), "end_date": str(LAST + 2 * ONE_DAY)}
     body = own_client.get(URL, params=window | {"include": "days", "identity_id": "nobody"}).json()
@@ -158,14 +158,14 @@ def test_days_are_the_whole_tenant(own_client: httpx.Client, own_store: TenantSt
     ],
 )
 def test_what_is_wrong_is_refused(client: httpx.Client, parameters: dict[str, str], wrong: list[str]) -> None:
-    """400, with every parameter that is wrong."""
+    """A 400 names every invalid parameter."""
     assert parameters_of(client.get(URL, params=parameters)) == wrong
 
 
 @pytest.mark.extensive
 @pytest.mark.parametrize("compare", ["previous", "year", "0001-01-01..0001-01-02"])
 def test_extreme_periods_are_harmless(client: httpx.Client, compare: str) -> None:
-    """A comparison with days before all time is left out or refused."""
+    """A comparison with days before the start of the calendar is left out or refused."""
     extreme = {"start_date": "0001-01-01", "end_date": "9999-12-31", "time_bucket": "month", "compare": compare}
     assert client.get(URL, params=extreme).status_code == 400
     early = extreme | {"end_date": "1971-01-01"}

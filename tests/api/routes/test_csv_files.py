@@ -19,7 +19,7 @@ def test_files_have_all_rows(client: httpx.Client, name: str, rows: int) -> None
 
 
 def test_files_are_filtered(client: httpx.Client) -> None:
-    """By everything that the list knows, and by named periods."""
+    """Files accept the filters of the list, and named periods."""
     params = {"period": "1d", "not.identity_id": "UNALLOCATED"}
     lines = client.get(f"{ACME}/chargebacks.csv", params=params).text.splitlines()
     assert len(lines) == 3

@@ -14,7 +14,7 @@ from tests.api.conftest import ACME, DAYS, parameters_of
 
 
 def test_without_a_body_everything_is_default(client: httpx.Client) -> None:
-    """All rows of the lookback window in the default columns, as an attachment."""
+    """By default, all rows of the lookback window are exported in the default columns."""
     response = client.post(f"{ACME}/export")
     assert response.headers["content-type"] == "text/csv; charset=utf-8"
     assert response.headers["content-disposition"] == "attachment; filename=chargebacks.csv"
@@ -45,7 +45,7 @@ def test_columns_range_and_filters(client: httpx.Client) -> None:
 
 
 def test_formats(client: httpx.Client) -> None:
-    """Each has its media type and its suffix, and the rows of CSV; what is no format is refused by its name."""
+    """Each format has its media type, its file suffix and the same rows as CSV; an unknown format is refused."""
     body = {"columns": ["timestamp", "identity_id", "amount"]}
     rows = list(csv.DictReader(io.StringIO(client.post(f"{ACME}/export", json=body).text)))
     parquet = client.post(f"{ACME}/export", json={**body, "format": "parquet"})

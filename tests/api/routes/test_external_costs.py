@@ -1,4 +1,4 @@
-"""Costs from elsewhere over HTTP."""
+"""Comparison with external costs over HTTP."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def ask(client: httpx.Client, lines: str, mapping: Any = None, **more: Any) -> h
 
 
 def test_an_invoice(client: httpx.Client) -> None:
-    """Theirs, ours and the difference, the largest first, with what only one side has."""
+    """The response has their cost, ours and the difference, largest first."""
     body = ask(client, f"{DAYS[0]},lkc-1,6.5\n{DAYS[1]},lkc-1,6.5\n{DAYS[1]},lkc-9,0.000000000001\n").json()
     ExternalReconciliation.model_validate(body)
     assert (body["start_date"], body["end_date"], body["compared_with"]) == (str(DAYS[0]), str(DAYS[1]), "billing")
@@ -45,7 +45,7 @@ def test_an_invoice(client: httpx.Client) -> None:
 
 
 def test_a_cost_allocation_with_a_mapping_in_yaml(client: httpx.Client) -> None:
-    """Identities are compared with the chargebacks; a variable of the environment in the mapping is text."""
+    """Identities are compared with the chargebacks; ``${NAME}`` in the mapping is literal text."""
     mapping = """
         entity: identity_id
         entities: {Nobody: UNALLOCATED, $HOME: "${HOME}"}
@@ -61,7 +61,7 @@ def test_a_cost_allocation_with_a_mapping_in_yaml(client: httpx.Client) -> None:
 
 
 def test_mistakes(client: httpx.Client) -> None:
-    """The line and the column, all together; what is wrong with the mapping by its field."""
+    """Mistakes are reported together, with line and column, or with the path in the mapping."""
     wrong = ask(client, f"{DAYS[0]},lkc-1,a lot\nsometime,lkc-1,1\n")
     assert parameters_of(wrong) == ["csv", "csv"]
     assert "line 2, column 'cost': 'a lot' is not an amount" in wrong.text
@@ -86,7 +86,7 @@ def test_mistakes(client: httpx.Client) -> None:
 
 
 def test_guards(client: httpx.Client) -> None:
-    """As everything that is sent with a body: not from other pages, only as JSON, and not too much."""
+    """Requests of other origins, bodies that are not JSON and bodies that are too large are refused."""
     sent = {"csv": HEAD, "mapping": MAPPING}
     assert client.post(URL, json=sent, headers={"Origin": "https://elsewhere.example"}).status_code == 403
     plain = client.post(URL, content=b"{}", headers={"Content-Type": "text/plain"})
@@ -96,13 +96,13 @@ def test_guards(client: httpx.Client) -> None:
 
 @pytest.mark.parametrize("day", ["1969-12-31", "9999-12-31", "0001-01-01"])
 def test_days_at_the_ends_of_the_calendar(client: httpx.Client, day: str) -> None:
-    """They are days without costs of ours, or none at all."""
+    """The first and last days of the calendar are no error of the service."""
     assert ask(client, f"{day},lkc-1,1\n").status_code in {200, 400}
     assert ask(client, "", start_date="0001-01-01", end_date=day).status_code in {200, 400}
 
 
 def test_nothing_is_stored(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """The tables are those from before."""
+    """The request changes no table."""
     before = catalogue_of(own_store.facts)
     assert ask(own_client, f"{DAYS[0]},lkc-1,6.5\n").status_code == 200
     assert catalogue_of(own_store.facts) == before

@@ -11,7 +11,7 @@ URL = f"{ACME}/flow"
 
 
 def test_nodes_and_links(client: httpx.Client) -> None:
-    """Links name their ends by the places of nodes; others are one node with their number."""
+    """Links refer to nodes by index; the other values of a column are one node with their count."""
     params = {"by": ["resource_id", "identity_id"], "top": "5,1", "compare": "none", "period": "5d"}
     body = client.get(URL, params=params).json()
     FlowAnswer.model_validate(body)
@@ -29,5 +29,5 @@ def test_nodes_and_links(client: httpx.Client) -> None:
 
 
 def test_what_is_wrong_is_refused(client: httpx.Client) -> None:
-    """400, with the parameter."""
+    """A 400 names the invalid parameter."""
     assert parameters_of(client.get(URL, params={"by": "resource_id", "top": "51"})) == ["by", "top"]

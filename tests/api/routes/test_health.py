@@ -6,5 +6,5 @@ import httpx
 
 
 def test_health(client: httpx.Client) -> None:
-    """Alive, and which version."""
+    """The response has the status and the version."""
     assert client.get("/health").json() == {"status": "ok", "version": "1.2.3"}

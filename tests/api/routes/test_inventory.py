@@ -19,7 +19,7 @@ THEN = datetime(2026, 1, 10, tzinfo=UTC)
 
 @pytest.fixture
 def filled(own_store: TenantStore, own_client: httpx.Client) -> httpx.Client:
-    """Two clusters, one of them deleted, and a user."""
+    """A tenant with two clusters, one of them deleted, and a user."""
     common: dict[str, object] = {"created_at": None, "last_seen_at": THEN, "metadata": {"cloud": "aws"}}
     clusters: list[dict[str, object]] = [
         {"resource_id": "lkc-1", "resource_type": "kafka_cluster", "display_name": "Orders", "deleted_at": None},
@@ -33,7 +33,7 @@ def filled(own_store: TenantStore, own_client: httpx.Client) -> httpx.Client:
 
 
 def test_resources(filled: httpx.Client) -> None:
-    """Filters, search, order and time reach the store; the shape is the documented one."""
+    """Filters, search, order and time apply; items have the documented fields."""
     url = f"{ACME}/resources"
     body = filled.get(url, params={"sort_by": "display_name"}).json()
     PageOf[ResourceItem].model_validate(body)
@@ -53,14 +53,14 @@ def test_resources(filled: httpx.Client) -> None:
 
 
 def test_identities(filled: httpx.Client) -> None:
-    """The same for identities."""
+    """Identities can be filtered, and have the documented fields."""
     body = filled.get(f"{ACME}/identities", params={"identity_type": "user", "sort_by": "x"}).json()
     PageOf[IdentityItem].model_validate(body)
     assert [item["identity_id"] for item in body["items"]] == ["u-1"]
 
 
 def test_summary(filled: httpx.Client) -> None:
-    """Counts by type."""
+    """The summary counts entities by type."""
     body = filled.get(f"{ACME}/inventory/summary").json()
     InventorySummary.model_validate(body)
     assert body == {

@@ -1,4 +1,4 @@
-"""A year of journals is a ledger: another program books it, and comes to what is known at its end."""
+"""The journals of a year form a ledger: another program books them and arrives at the same balances."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ TEMPLATE = Path(__file__).parents[3] / "examples" / "journal" / "beancount.txt.j
 
 @pytest.fixture
 def tenant(tmp_path: Path) -> Iterator[Months]:
-    """A tenant of a year, and of the month after it."""
+    """A tenant with a year of months, and the month after it."""
     with months(tmp_path, FIRST, OPEN) as opened:
         yield opened
 
 
 @pytest.fixture
 def client(tenant: Months) -> Iterator[httpx.Client]:
-    """A client of the API over it, whose journals are kept by a cost category with accounts, and made by a template."""
+    """A client of the API over it, whose journals use the accounts of a cost category and a template."""
     template = JournalTemplate("beancount", "txt", TEMPLATE.read_text(encoding="utf-8"))
     closing = ClosingProfile(by=(BY,))
     profile = JournalProfile(by=BY, clearing_account=CLEARING, templates={"beancount": template})
@@ -61,14 +61,14 @@ def client(tenant: Months) -> Iterator[httpx.Client]:
 
 
 def journal(client: httpx.Client, period: AccountingPeriod) -> str:
-    """The journal of a month, as the template writes it."""
+    """Return the journal of a month, as the template writes it."""
     answer = client.get(f"{ACME}/periods/{period.id}/journal", params={"template": "beancount"})
     assert answer.status_code == 200, answer.text
     return answer.text
 
 
 def stated(client: httpx.Client, period: AccountingPeriod) -> dict[str, Decimal]:
-    """The cents of a month's statements as they would be stated now, by value."""
+    """Return the rounded amounts of a month's statements on accrual basis, by value."""
     asked = {"period": period.id, "by": BY, "basis": "accrual"}
     answer = client.get(f"{ACME}/statements", params=asked)
     assert answer.status_code == 200, answer.text
@@ -76,8 +76,8 @@ def stated(client: httpx.Client, period: AccountingPeriod) -> dict[str, Decimal]
 
 
 def test_a_year_of_journals_is_a_ledger_that_balances(tmp_path: Path, tenant: Months, client: httpx.Client) -> None:
-    """Late bills of parts of cents, and adjustments, over twelve closings: Beancount finds each entry balanced, and on
-    each account what the statements of all months say at the end, with the adjustments."""
+    """With late bills of fractional cents and adjustments over twelve closings, Beancount finds each entry balanced; at
+    the end, each account has the sum of its statements and adjustments."""
     chance = random.Random(8)
     adjusted = dict.fromkeys(ACCOUNTS, Decimal(0))
     for period in periods_within(FIRST, LAST):

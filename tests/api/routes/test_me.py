@@ -32,7 +32,7 @@ def client(tmp_path: Path) -> Iterator[httpx.Client]:
 
 
 def test_what_somebody_may_see(client: httpx.Client) -> None:
-    """The tenants by name, each with what its own first role gives."""
+    """Each tenant is listed with the rights and the scope of the first matching role."""
     found = me(client, {"X-Forwarded-Email": "ann", "X-Forwarded-Groups": "team-b,platform,team-a"})
     assert found == {
         "user": "ann",
@@ -56,7 +56,7 @@ def test_what_somebody_may_see(client: httpx.Client) -> None:
 
 
 def test_somebody_without_a_role(client: httpx.Client) -> None:
-    """Is known, and may see nothing."""
+    """A caller without a role is identified, and sees no tenant."""
     found = me(client, {"X-Forwarded-Email": "bob"})
     assert found == {"user": "bob", "kind": "proxy", "groups": [], "tenants": []}
 

@@ -18,14 +18,14 @@ NOTE = {"start_date": str(LAST), "text": "Load test of search"}
 
 
 def _written(client: httpx.Client, **more: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """Write a note; return it, and the header of a change of it."""
+    """Write a note; return it, and the If-Match header to change it."""
     response = client.post(URL, json=NOTE | more)
     assert response.status_code == 201, response.text
     return response.json(), {"If-Match": response.headers["ETag"]}
 
 
 def test_the_life_of_a_note(own_client: httpx.Client) -> None:
-    """Written, listed, read, changed without losing its author, removed."""
+    """A note is written, listed, read, changed without losing its author, and removed."""
     note, header = _written(own_client, created_by="ann")
     days = {"start_date": str(LAST), "end_date": str(LAST)}
     assert {**NOTE, **days, "version": 1, "created_by": "ann", "changed_by": "ann"}.items() <= note.items()
@@ -48,7 +48,7 @@ def test_the_life_of_a_note(own_client: httpx.Client) -> None:
 
 
 def test_a_change_names_what_it_replaces(own_client: httpx.Client) -> None:
-    """428 without a version, 412 for another one, with the name of the other editor; nothing changes."""
+    """A change without If-Match is a 428, one of another version a 412 that names the other editor; nothing changes."""
     note, header = _written(own_client, created_by="ann")
     address = f"{URL}/{note['id']}"
     for refused in (own_client.put(address, json=NOTE), own_client.delete(address)):
@@ -62,7 +62,8 @@ def test_a_change_names_what_it_replaces(own_client: httpx.Client) -> None:
 
 
 def test_the_period_of_a_list(own_client: httpx.Client) -> None:
-    """Notes on any day of a period, by their first day, page by page; by default those on the last days."""
+    """The list has the notes on any day of a period, by their first day, in pages; by default those of the last
+    days."""
     early = _written(own_client, start_date="2020-01-30", end_date="2020-02-01", text="Long ago")[0]
     late = _written(own_client, start_date="2999-12-31", text="To come")[0]
     last = _written(own_client)[0]
@@ -82,7 +83,7 @@ def test_the_period_of_a_list(own_client: httpx.Client) -> None:
 
 
 def test_not_more_than_so_many(own_client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """409 beyond the limit, until one is removed."""
+    """Another note beyond the limit is a 409, until one is removed."""
     monkeypatch.setattr(notes, "MAX_NOTES", 1)
     note, header = _written(own_client)
     refused = own_client.post(URL, json=NOTE)
@@ -106,13 +107,13 @@ def test_not_more_than_so_many(own_client: httpx.Client, monkeypatch: pytest.Mon
     ],
 )
 def test_what_is_refused(client: httpx.Client, more: dict[str, Any], wrong: list[str]) -> None:
-    """400, with every field that is wrong, and nothing is written."""
+    """A 400 names every invalid field; nothing is written."""
     assert parameters_of(client.post(URL, json=NOTE | more)) == wrong
     assert client.get(URL).json()["items"] == []
 
 
 def test_a_refusal_says_what_would_do(client: httpx.Client) -> None:
-    """The message is about the field: what it should be."""
+    """The message says what the field should be."""
     errors = client.post(URL, json=NOTE | {"text": "a\nb", "end_date": "2020-01-01"}).json()["errors"]
     assert {each["parameter"]: each["message"] for each in errors} == {
         "text": "should be one line: without line breaks, tabs and other control characters",
@@ -128,7 +129,7 @@ def test_any_other_text_is_kept(own_client: httpx.Client) -> None:
 
 @pytest.mark.parametrize("note_id", ["1", "999999999", "0", "one", "-1", "1234567890"])
 def test_what_is_not_there(client: httpx.Client, note_id: str) -> None:
-    """404 for each method."""
+    """A missing note is a 404 for each method."""
     headers = {"If-Match": "*"}
     assert client.get(f"{URL}/{note_id}").status_code == 404
     assert client.put(f"{URL}/{note_id}", json=NOTE, headers=headers).status_code == 404

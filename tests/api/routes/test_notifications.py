@@ -18,14 +18,14 @@ from tests.support.serving import client_of, services_for
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """A receiver of messages."""
+    """A server that receives messages."""
     with Receiver() as opened:
         yield opened
 
 
 @pytest.fixture
 def client(own_store: TenantStore, receiver: Receiver) -> Iterator[httpx.Client]:
-    """A client of a tenant with a webhook and an Alertmanager, which are both the receiver."""
+    """A client of a tenant with a webhook and an Alertmanager, both at the address of the receiver."""
     place = {"url": receiver.url, "allow_private": True}
     sinks: dict[str, SinkSettings] = {
         "hook": WebhookSettings.model_validate({"type": "webhook", "secrets": [SECRET], **place}),
@@ -38,7 +38,8 @@ def client(own_store: TenantStore, receiver: Receiver) -> Iterator[httpx.Client]
 
 
 def test_each_is_listed_and_tried(client: httpx.Client, receiver: Receiver) -> None:
-    """A sink receives a message, an Alertmanager an alert that ends by itself; addresses and secrets are not shown."""
+    """Each sink is listed without its address and secrets, and a test sends a message to it, or an alert that ends by
+    itself."""
     listed = client.get(f"{ACME}/notifications")
     assert [(each["name"], each["type"], each["kinds"]) for each in listed.json()["items"]] == [
         ("alerts", "alertmanager", ["sink.dead"]),
@@ -58,7 +59,7 @@ def test_each_is_listed_and_tried(client: httpx.Client, receiver: Receiver) -> N
 
 
 def test_what_went_wrong_is_told(client: httpx.Client, receiver: Receiver) -> None:
-    """The receiver's own words; a sink that is not there is none."""
+    """The error contains the receiver's response; an unknown sink is a 404."""
     receiver.answer = lambda _received, _before: Answer(500, text="broken")
     for name in ("hook", "alerts"):
         answer = client.post(f"{ACME}/notifications/{name}/test").json()

@@ -1,4 +1,4 @@
-"""A tenant at a glance over HTTP."""
+"""The overview of a tenant over HTTP."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.api.conftest import ACME, DAYS, LAST, parameters_of
 
 
 def test_a_tenant(client: httpx.Client) -> None:
-    """The documented shape; without tags there is nothing to cover."""
+    """The response has the documented fields; without tags there are no tag keys."""
     body = client.get(ACME).json()
     TenantOverview.model_validate(body)
     assert (body["first_date"], body["last_date"], body["tag_keys"]) == (str(DAYS[0]), str(LAST), [])
@@ -24,7 +24,7 @@ def test_a_tenant(client: httpx.Client) -> None:
 
 
 def test_a_suspension_changes_the_tag(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """A part of the response that is no fact changes its ETag as well."""
+    """Suspending a tenant changes the ETag, although no facts change."""
 
     tag = own_client.get(ACME).headers["etag"]
     assert own_client.get(ACME, headers={"If-None-Match": tag}).status_code == 304
@@ -35,7 +35,7 @@ def test_a_suspension_changes_the_tag(own_client: httpx.Client, own_store: Tenan
 
 
 def test_runs(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """The newest first, the present one included."""
+    """Runs are listed newest first, including one in progress."""
     assert own_client.get(f"{ACME}/runs").json() == {"items": []}
     with own_store.control.write() as connection:
         done = start_run(connection, 1)
@@ -51,7 +51,7 @@ def test_runs(own_client: httpx.Client, own_store: TenantStore) -> None:
 
 
 def test_what_is_wrong(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """The day behind the last calculated one waits; a suspended tenant is worse."""
+    """A day after the last calculated one waits; a suspension is listed first."""
     body = own_client.get(f"{ACME}/health").json()
     HealthAnswer.model_validate(body)
     (waiting,) = body["problems"]

@@ -60,7 +60,7 @@ def tenant(tmp_path: Path) -> Iterator[Months]:
 def serving(
     tenant: Months, settings: Mapping[str, Any] = MappingProxyType({}), **profile: object
 ) -> Iterator[httpx.Client]:
-    """A client of the API over it, in November, with other settings of the tenant and of its closing."""
+    """Yield a client of the API over the tenant, in November, with other settings of the tenant and of its closing."""
     services = services_for(tenant.store, clock=FixedClock(datetime(2026, 11, 10, tzinfo=UTC)))
     closing = ClosingProfile(by=("category:units", "identity_id"), **profile)  # type: ignore[arg-type]
     tenants = {name: replace(each, closing=closing, **settings) for name, each in services.tenants.items()}
@@ -70,7 +70,7 @@ def serving(
 
 @pytest.fixture
 def client(tenant: Months) -> Iterator[httpx.Client]:
-    """A client of the API over the tenant, whose statements are kept by a cost category."""
+    """A client of the API over the tenant, whose statements are grouped by a cost category."""
     for opened in serving(tenant):
         made = opened.put(UNITS, json={"document": CATEGORY}, headers={"If-None-Match": "*"})
         assert made.status_code == 201
@@ -78,7 +78,7 @@ def client(tenant: Months) -> Iterator[httpx.Client]:
 
 
 def problem(answer: httpx.Response, status: int, kind: str) -> dict[str, object]:
-    """The problem that a request was refused with."""
+    """Return the problem with which a request was refused."""
     assert answer.status_code == status, answer.text
     body: dict[str, object] = answer.json()
     assert body["type"] == f"urn:chargeback:{kind}"
@@ -86,8 +86,8 @@ def problem(answer: httpx.Response, status: int, kind: str) -> dict[str, object]
 
 
 def test_a_month_is_closed_and_its_documents_stay(tenant: Months, client: httpx.Client) -> None:
-    """Statements as JSON, page and CSV, and the journal, are the same bytes after a late bill and a changed category;
-    the next month has the correction, its cause and its sentence."""
+    """The statements and the journal of a closed month stay the same, byte for byte, after a late bill and a changed
+    category; the next month has the correction and its cause."""
     preview = client.get(f"{AUGUST}/closing-preview").json()
     assert preview["state"] == "blocked"
     assert {each["by"] for each in preview["by"]} == {"category:units", "identity_id"}
@@ -130,8 +130,8 @@ def test_a_month_is_closed_and_its_documents_stay(tenant: Months, client: httpx.
 
 
 def test_a_closed_month_keeps_the_format_of_its_pages(tenant: Months, client: httpx.Client) -> None:
-    """A tenant that begins to write days in another way gets other pages and ETags of open months, not of booked ones;
-    its journal is as before."""
+    """A changed date format changes the pages and ETags of open months; pages of closed months and the journal stay the
+    same."""
     preview = client.get(f"{AUGUST}/closing-preview").json()
     client.post(f"{AUGUST}/close", json=CLOSE | {"expected_digest": preview["digest"]}).raise_for_status()
     pages = [
@@ -154,7 +154,7 @@ def test_a_closed_month_keeps_the_format_of_its_pages(tenant: Months, client: ht
 def test_documents_outlive_their_days_and_come_back_from_a_backup(
     tenant: Months, client: httpx.Client, tmp_path: Path
 ) -> None:
-    """Renamed identities, days past retention whose files are gone, and a restored storage: the same bytes."""
+    """Documents stay the same, byte for byte, after renamed identities, expired days and a restored backup."""
     assert client.post(f"{AUGUST}/close", json=CLOSE).status_code == 200
     assert client.post(f"{AUGUST}/seal", json={"reason": "Audited"}).status_code == 200
     asked = {"period": "2026-08", "by": "identity_id"}
@@ -194,8 +194,8 @@ def test_documents_outlive_their_days_and_come_back_from_a_backup(
 
 
 def test_a_change_that_moves_closed_amounts_is_refused_or_posted(tenant: Months, client: httpx.Client) -> None:
-    """409 has what would move, and nothing is written; one that begins in an open month is made; with a reason the past
-    is changed, and posted."""
+    """A change of closed amounts is a 409 with these amounts; it is accepted if it begins in an open month, or with a
+    reason, and then posted."""
     assert client.post(f"{AUGUST}/close", json=CLOSE).status_code == 200
     etag = client.get(UNITS).headers["ETag"]
     other = {"rules": [{"match": {"identity": ["sa-1", "sa-2"]}, "assign": "payments"}]}
@@ -234,7 +234,7 @@ def test_a_change_that_moves_closed_amounts_is_refused_or_posted(tenant: Months,
 
 
 def test_a_stale_preview_says_what_has_moved(tenant: Months, client: httpx.Client) -> None:
-    """409 has the new digest, and what has changed since it was looked at."""
+    """A 409 has the new digest, and what has changed since the preview."""
     preview = client.get(f"{AUGUST}/closing-preview").json()
     tenant.charge(tenant.days[0], sa_1="7.25", sa_2="4")
     body = CLOSE | {"expected_digest": preview["digest"], "looked_at": preview["as_of"]}
@@ -251,7 +251,7 @@ def test_a_stale_preview_says_what_has_moved(tenant: Months, client: httpx.Clien
 
 
 class Started:
-    """A pipeline that runs nothing and remembers the requested runs."""
+    """A pipeline that only remembers the requested runs."""
 
     def __init__(self) -> None:
         self.requests: list[RunRequest] = []
@@ -263,7 +263,7 @@ class Started:
 
 
 def test_a_recalculation_of_closed_days_has_to_be_meant(tenant: Months) -> None:
-    """Without `restate_closed` it is refused, and no run begins."""
+    """Without `restate_closed`, the request is refused and no run starts."""
     started = Started()
     services = services_for(tenant.store, clock=FixedClock(datetime(2026, 11, 10, tzinfo=UTC)), pipeline=started)
     tenant.close(AccountingPeriod.named("2026-08"))
@@ -279,14 +279,15 @@ def test_a_recalculation_of_closed_days_has_to_be_meant(tenant: Months) -> None:
 
 
 def test_a_tag_that_no_statement_is_made_by_may_change(tenant: Months, client: httpx.Client) -> None:
-    """A tag without statements moves no booked amount."""
+    """Changing the tag does not move closed amounts."""
     assert client.post(f"{AUGUST}/close", json=CLOSE).status_code == 200
     tag = {"tag_key": "team", "tag_value": "x"}
     assert client.post(f"{ACME}/entities/identity/sa-1/tags", json=tag).status_code == 201
 
 
 def test_adjustments(tenant: Months, client: httpx.Client) -> None:
-    """They are lines of statements, which go on to tie out; removed in an open month, reversed after it is closed."""
+    """Adjustments are lines of statements, which still tie out; they are removed in an open month, and reversed
+    later."""
     new = {
         "period": "2026-08",
         "by": "category:units",
@@ -316,7 +317,7 @@ def test_adjustments(tenant: Months, client: httpx.Client) -> None:
         "search": ("8.00", "5.50"),
     }
     assert found["tie_out"]["difference"] == "0.00"
-    # By another grouping, everything is there as well.
+    # The same statements by another grouping also contain everything.
     by_identity = client.get(f"{ACME}/statements", params=asked | {"by": "identity_id"}).json()
     assert by_identity["total"]["amount"] == "20.00"
     assert client.post(f"{AUGUST}/close", json=CLOSE).status_code == 200
@@ -332,7 +333,7 @@ def test_adjustments(tenant: Months, client: httpx.Client) -> None:
 
 
 def test_invoices_are_compared_with_the_bill(client: httpx.Client) -> None:
-    """Without taxes and voided ones; credit memos are taken off."""
+    """Invoices are compared without taxes and voided ones; credit memos are subtracted."""
     invoice = {
         "issuer": "Provider",
         "kind": "invoice",
@@ -360,20 +361,20 @@ def test_invoices_are_compared_with_the_bill(client: httpx.Client) -> None:
 
 
 def test_two_people_close_a_month(tenant: Months) -> None:
-    """One user requests it; the same user cannot confirm it."""
+    """The user who requested a closing cannot confirm it."""
     for client in serving(tenant, needs_two=True):
         asked = client.post(f"{AUGUST}/close", json=CLOSE)
         assert (asked.status_code, asked.json()["kind"]) == (202, "requested")
         assert client.post(f"{AUGUST}/close", json=CLOSE).status_code == 202
         assert client.get(AUGUST).json()["times_closed"] == 0
-    # Another person, on the command line.
+    # Another user, on the command line.
     tenant.by = ("category:units", "identity_id")
     done = tenant.close_as("bob", needs_two=True)
     assert done.closing is not None
 
 
 def test_receipts_can_be_checked_by_a_stranger(tenant: Months, client: httpx.Client) -> None:
-    """The program in the documentation does it, with nothing of ours."""
+    """The program in the documentation verifies receipts without our code."""
     for path, body in ((f"{AUGUST}/close", CLOSE), (f"{AUGUST}/reopen", {"reason": "x"}), (f"{AUGUST}/close", CLOSE)):
         assert client.post(path, json=body).status_code == 200
     assert client.post(f"{AUGUST}/seal", json={"reason": "Audited"}).status_code == 200
@@ -391,8 +392,8 @@ def test_receipts_can_be_checked_by_a_stranger(tenant: Months, client: httpx.Cli
 
 
 def test_signatures_can_be_checked_by_a_stranger(tenant: Months) -> None:
-    """The program in the documentation does it, and refuses a line that is another one; receipts from before there was
-    a key have none."""
+    """The program in the documentation verifies signatures and refuses a changed line; receipts from before there was a
+    key have no signature."""
     tenant.close(AccountingPeriod.named("2026-08"))
     for client in serving(tenant, signing_key=b"a private key that has 32 bytes."):
         assert client.post(f"{AUGUST}/reopen", json={"reason": "x"}).status_code == 200
@@ -421,8 +422,8 @@ def test_signatures_can_be_checked_by_a_stranger(tenant: Months) -> None:
 
 
 def test_what_happens_to_months_is_in_the_outbox(tenant: Months, client: httpx.Client) -> None:
-    """Events are in order, with the amounts that were posted; a consumer that continues after the last one misses
-    nothing. A closing that was refused or repeated makes no event."""
+    """Events are in order and have the posted amounts; a consumer that continues after the last one misses none. A
+    closing that is refused or repeated makes no event."""
     assert client.post(f"{AUGUST}/close", json=CLOSE | {"idempotency_key": "k"}).status_code == 200
     assert client.post(f"{AUGUST}/close", json=CLOSE | {"idempotency_key": "k"}).status_code == 200
     assert client.post(f"{SEPTEMBER}/close").status_code == 409
@@ -458,7 +459,7 @@ def test_what_happens_to_months_is_in_the_outbox(tenant: Months, client: httpx.C
 
 
 def test_what_cannot_be_asked_of_the_books(client: httpx.Client) -> None:
-    """Each mistake says what to do."""
+    """The error names the parameter that does not fit the posted basis."""
     assert client.post(f"{AUGUST}/close", json=CLOSE).status_code == 200
     for path, params, part in (
         ("chargebacks/aggregate", {"start_date": "2026-08-02", "end_date": "2026-08-31"}, "start_date"),
@@ -475,7 +476,7 @@ def test_what_cannot_be_asked_of_the_books(client: httpx.Client) -> None:
 
 
 def test_the_costs_of_the_books(tenant: Months, client: httpx.Client) -> None:
-    """Totals, a series by month and the months before; corrections are in the month that they were posted to."""
+    """Costs have totals, a monthly series and the months before; corrections are in the month of their posting."""
     assert client.post(f"{AUGUST}/close", json=CLOSE).status_code == 200
     tenant.charge(tenant.days[0], sa_1="9", sa_2="4")
     asked = {"basis": "posted", "start_date": "2026-09-01", "end_date": "2026-09-30", "by": "identity_id"}
@@ -490,8 +491,8 @@ def test_the_costs_of_the_books(tenant: Months, client: httpx.Client) -> None:
 
 
 def test_the_books_in_focus(client: httpx.Client, tenant: Months) -> None:
-    """The file of a closed month stays, the late bill is a correction in that of the open one; months and statements
-    are datasets of their own. What is no whole month of the books is refused."""
+    """The file of a closed month does not change, and a late bill is a correction in the file of the open month; months
+    and statements have datasets of their own. Ranges other than whole months are refused."""
     months_of = {"start_date": "2026-08-01", "end_date": "2026-08-31", "basis": "posted"}
     assert client.post(f"{AUGUST}/close", json=CLOSE).status_code == 200
     export = f"{ACME}/export/focus"

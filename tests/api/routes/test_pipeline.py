@@ -31,7 +31,7 @@ URL = f"{ACME}/pipeline/run"
 
 @dataclass
 class Runner:
-    """Something that takes runs, or refuses them."""
+    """A pipeline that accepts runs, or refuses them."""
 
     refusal: Exception | None = None
     requests: list[tuple[str, RunRequest]] = field(default_factory=list)
@@ -44,7 +44,7 @@ class Runner:
 
 
 def test_a_run_is_accepted(store: TenantStore) -> None:
-    """202 with the address of the run's status; the body is optional."""
+    """The response is a 202 with the address of the status; the body is optional."""
     runner = Runner()
     with client_of(services_for(store, pipeline=runner)) as client:
         response = client.post(URL)
@@ -75,7 +75,7 @@ def test_a_run_is_accepted(store: TenantStore) -> None:
     ],
 )
 def test_refusals(store: TenantStore, refusal: Exception, status: int, detail: str) -> None:
-    """Each says why."""
+    """Each refusal says why."""
     with client_of(services_for(store, pipeline=Runner(refusal))) as client:
         response = client.post(URL)
     assert (response.status_code, response.json()["detail"]) == (status, detail)
@@ -84,7 +84,7 @@ def test_refusals(store: TenantStore, refusal: Exception, status: int, detail: s
 
 @pytest.mark.parametrize("mode", ["api", "both"])
 def test_outside_mode_both_there_is_no_runner(store: TenantStore, mode: str) -> None:
-    """The message says what to do."""
+    """A 400 says how to start a run."""
     runner = Runner() if mode == "api" else None
     with client_of(services_for(store, mode=mode, pipeline=runner)) as client:
         response = client.post(URL)
@@ -95,7 +95,7 @@ def test_outside_mode_both_there_is_no_runner(store: TenantStore, mode: str) -> 
 
 
 def test_status_of_a_run(own_store: TenantStore, own_client: httpx.Client) -> None:
-    """Nothing, then running, then the result."""
+    """The status shows nothing, then the run, then its result."""
     url = f"{ACME}/pipeline/status"
     never = {
         "tenant_name": "acme",
@@ -124,7 +124,7 @@ def test_status_of_a_run(own_store: TenantStore, own_client: httpx.Client) -> No
 
 
 def test_a_run_is_cancelled(own_store: TenantStore, own_client: httpx.Client) -> None:
-    """The run is cancelled once, and the audit log names the caller; without a run nothing happens. The log of the run
+    """A run is cancelled once, and the audit log names the caller; without a run, nothing happens. The log of the run
     can be read."""
     url = f"{ACME}/pipeline/cancel"
     assert own_client.post(url).json() == {"run_id": None}
@@ -148,7 +148,7 @@ def test_a_run_is_cancelled(own_store: TenantStore, own_client: httpx.Client) ->
 
 
 def test_what_is_stopped_says_so_everywhere(own_store: TenantStore, own_client: httpx.Client) -> None:
-    """Readiness, metrics and the status of the pipeline agree, because all read the control database."""
+    """A suspension shows in readiness, metrics and the pipeline's status, because all read the control database."""
 
     def told() -> list[object]:
         readiness = own_client.get("/api/v1/readiness").json()["tenants"][0]["permanent_failure"]

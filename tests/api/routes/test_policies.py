@@ -29,7 +29,7 @@ VERSION = CATALOGUE.versions[0]
 
 @pytest.fixture
 def dated(own_store: TenantStore) -> Iterator[httpx.Client]:
-    """A client of a tenant with a version of its policies, which has calculated some days."""
+    """A client of a tenant with a dated version of its policies, by which some days were calculated."""
     with own_store.control.write() as connection:
         for day in DAYS:
             by = VERSION.hash if day >= BEGINS else None
@@ -57,7 +57,7 @@ def test_policies_of_a_day(dated: httpx.Client) -> None:
 
 
 def test_the_versions(dated: httpx.Client, own_client: httpx.Client) -> None:
-    """Each with its reason, and with how many days it has calculated; without dates there are none."""
+    """Versions have their reason and number of calculated days; without dated policies, there are none."""
     (found,) = dated.get(f"{ACME}/policies/history").json()["items"]
     assert found == {
         "effective_from": f"{BEGINS}",
@@ -78,7 +78,7 @@ def test_the_versions(dated: httpx.Client, own_client: httpx.Client) -> None:
 
 
 def test_what_an_upgrade_has_begun(own_store: TenantStore) -> None:
-    """The policies that it changed, from the first day that was calculated after it."""
+    """An upgrade is listed with the policies it changed, from the first day calculated after it."""
     before = parse_policies({"KAFKA_*": EVEN, "KSQL_*": OWNER}, "policies")
     present = SHIPPED.override(parse_policies({"KSQL_*": OWNER}, "policies"))
     versions = [PolicyVersion(date.min, "1.0", before), PolicyVersion(BEGINS, "2.0", present.policies)]

@@ -1,4 +1,4 @@
-"""Readiness says what is available, and is cached for two seconds."""
+"""Readiness shows what is available, and is cached for two seconds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _readiness(*stores: TenantStore) -> httpx.Response:
 
 
 def test_a_tenant_with_data_is_ready(client: httpx.Client) -> None:
-    """Every field of the tenant's entry is there."""
+    """The response has every documented field."""
     assert client.get("/api/v1/readiness").json() == {
         "status": "ready",
         "version": "1.2.3",
@@ -53,7 +53,7 @@ def test_a_tenant_with_data_is_ready(client: httpx.Client) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_from_nothing_to_the_end_of_a_first_run(tmp_path: Path, kind: str) -> None:
-    """Initializing until the tables are there and while the first run works; then without data."""
+    """The status is initializing until the tables exist and while the first run works, and no_data otherwise."""
     with scratch_database(kind, tmp_path) as connection_string:
         store = TenantStore.open(
             tenant_name="acme", tenant_id="a", ecosystem="e", connection_string=connection_string, facts=tmp_path / "f"
@@ -81,7 +81,7 @@ def test_from_nothing_to_the_end_of_a_first_run(tmp_path: Path, kind: str) -> No
 
 
 def test_storage_that_cannot_be_used_is_an_error(tmp_path: Path, store: TenantStore) -> None:
-    """A broken tenant is reported; the status is 200 all the same."""
+    """A broken tenant makes the state an error; the HTTP status is still 200."""
     with tenant_store(tmp_path, name="broken") as broken:
         with broken.control.write() as connection:
             connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
@@ -92,7 +92,7 @@ def test_storage_that_cannot_be_used_is_an_error(tmp_path: Path, store: TenantSt
 
 
 def test_a_suspended_tenant_is_told_with_its_reason(tmp_path: Path, store: TenantStore) -> None:
-    """Only when every tenant is suspended the service itself is in error."""
+    """The service is in error only if every tenant is suspended."""
     with tenant_store(tmp_path, name="other") as other:
         with other.control.write() as connection:
             suspend(connection, "five failures")
@@ -104,7 +104,7 @@ def test_a_suspended_tenant_is_told_with_its_reason(tmp_path: Path, store: Tenan
 
 @pytest.mark.extensive
 def test_the_answer_is_remembered_for_two_seconds(tmp_path: Path) -> None:
-    """A change shows after the memory has expired, not before."""
+    """A change shows once the cached response has expired, not before."""
     with tenant_store(tmp_path) as store, client_of(services_for(store)) as client:
 
         def _reason() -> object:
@@ -119,7 +119,7 @@ def test_the_answer_is_remembered_for_two_seconds(tmp_path: Path) -> None:
 
 
 def test_no_tenants_is_no_data() -> None:
-    """A service without tenants works, and has nothing."""
+    """A service without tenants has the status no_data."""
     assert overall([]) == "no_data"
 
 
@@ -127,8 +127,8 @@ def test_no_tenants_is_no_data() -> None:
 def test_a_tenant_that_hangs_is_told_and_holds_nobody_up(
     tmp_path: Path, store: TenantStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Readiness, the list of tenants and the metrics respond with 200 in time, with the state of the others; when the
-    tenant responds again, its error is gone."""
+    """While a tenant hangs, readiness, the list of tenants and the metrics respond with 200 in time and report the
+    others; the error disappears when the tenant responds again."""
     monkeypatch.setattr(executor, "WATCH_SECONDS", 2.5)
     with (
         tenant_store(tmp_path, name="hanging", kind="postgresql") as hanging,

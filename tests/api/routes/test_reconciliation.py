@@ -24,7 +24,7 @@ CALCULATED_AT = datetime(2026, 1, 9, 12, 0, 0, 123456, UTC)
 
 
 def test_the_default(client: httpx.Client) -> None:
-    """Every day of the period, and the total."""
+    """The default has every day of the period, and the total."""
     body = client.get(f"{ACME}/reconciliation", params=WINDOW).json()
     ReconciliationAnswer.model_validate(body)
     assert [day["state"] for day in body["days"]] == ["equal"] * 5
@@ -48,7 +48,7 @@ def test_the_default(client: httpx.Client) -> None:
 def test_a_day_decides_for_its_bucket(
     own_client: httpx.Client, own_store: TenantStore, by: str, values: list[str]
 ) -> None:
-    """One day that differs, or waits, is enough; what waits is pending, and the difference is exact."""
+    """One day that differs or is pending decides the state of its bucket; pending amounts and differences are exact."""
     params = WINDOW | {"group_by": by}
     body = own_client.get(f"{ACME}/reconciliation", params=params).json()
     ReconciliationAnswer.model_validate(body)
@@ -65,8 +65,7 @@ def test_a_day_decides_for_its_bucket(
 
 
 def test_superseded_policies(own_store: TenantStore) -> None:
-    """A day that was calculated under other policies says so, until it is calculated again; another configuration makes
-    another ETag."""
+    """A day that was calculated under other policies is marked as superseded; other policies make another ETag."""
     catalogue = PolicyCatalogue(parse_policies({"KAFKA_*": EVEN}, "policies"), {})
     used = policies_hash(catalogue.policies_of(["KAFKA_NUM_CKUS"]))
     with own_store.control.write() as connection:
@@ -92,7 +91,7 @@ def test_superseded_policies(own_store: TenantStore) -> None:
 
 
 def test_what_is_refused(client: httpx.Client) -> None:
-    """Other groups, and more than a thousand days."""
+    """Unsupported groups and more than a thousand days are refused."""
     assert parameters_of(client.get(f"{ACME}/reconciliation", params={"group_by": "identity_id"})) == ["group_by"]
     long = {"start_date": str(LAST - timedelta(days=1001)), "end_date": str(LAST)}
     assert parameters_of(client.get(f"{ACME}/reconciliation", params=long)) == ["start_date"]

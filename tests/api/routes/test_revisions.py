@@ -19,7 +19,7 @@ LATER = NOW + timedelta(hours=1)
 
 
 def _record(store: TenantStore) -> None:
-    """Restate the first two days and the last one, and the topics of another."""
+    """Restate the first two days and the last one, and the topics of another day."""
     with store.control.write() as connection:
         for day in (*DAYS[:2], LAST):
             record_revision(connection, Revision("chargebacks", day, 1, NOW, FIRST, total=Decimal("10.00")))
@@ -30,7 +30,7 @@ def _record(store: TenantStore) -> None:
 
 
 def test_restatements(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """Days of the period, ascending and page by page, with exact amounts; topics restate no costs."""
+    """Restated days are listed in order and in pages, with exact amounts; revisions of topics do not count."""
     _record(own_store)
     whole = own_client.get(URL).json()
     Restatements.model_validate(whole)
@@ -55,7 +55,7 @@ def test_restatements(own_client: httpx.Client, own_store: TenantStore) -> None:
 
 
 def test_what_is_refused(client: httpx.Client) -> None:
-    """400, with every parameter that is wrong."""
+    """A 400 names every invalid parameter."""
     wrong: dict[str, str | int] = {"period": "fortnight", "as_of": "yesterday", "page": 0, "group_by": "tag:team"}
     assert parameters_of(client.get(URL, params=wrong)) == sorted(wrong)
     both = client.get(URL, params={"period": "7d", "start_date": "2026-01-01"})

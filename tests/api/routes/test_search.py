@@ -12,7 +12,7 @@ from tests.api.conftest import ACME, DAYS, LAST, known, parameters_of
 
 
 def test_what_was_found(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """The documented shape; nothing finds nothing."""
+    """Results have the documented fields; without a text there are none."""
     known(own_store, resources=["lkc-1"], identities=["sa-1"])
     body = own_client.get(f"{ACME}/search", params={"q": "SA-"}).json()
     FoundList.model_validate(body)
@@ -38,7 +38,7 @@ def test_amounts_are_those_of_the_period(own_client: httpx.Client, own_store: Te
 
 
 def test_values_of_cost_categories_are_found(own_client: httpx.Client) -> None:
-    """By what they are called, with what they cost."""
+    """Category values are found by name, with their cost."""
     document = {
         "values": {"cc-1": {"name": "Payments"}},
         "rules": [{"match": {"identity": ["sa-1"]}, "assign": "cc-1"}],

@@ -23,7 +23,7 @@ ASKED = {"period": f"{LAST:%Y-%m}", "by": "identity_id", "value": "sa-1"}
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TenantStore]:
-    """The storage of tenant acme, filled."""
+    """The storage of tenant acme, with data."""
     with tenant_store(tmp_path_factory.mktemp("storage")) as store:
         fill(store)
         yield store
@@ -51,8 +51,8 @@ def test_a_note_that_cannot_be_seen_is_refused(client: httpx.Client, note: str) 
 
 
 def test_a_reply_is_to_the_content_that_was_read(own_store: TenantStore) -> None:
-    """When the content changes under the same number, a reply to the former content is refused with 409, and earlier
-    replies lapse; responses say so."""
+    """When the content changes under the same number, a reply to the old content is refused with 409, and earlier
+    replies are no longer current."""
     with client_of(services_for(own_store)) as client:
         before = client.get(f"{ACME}/statement", params=ASKED).json()
         done = replying(client, number=before["number"], digest=before["digest"]).json()
@@ -73,7 +73,7 @@ def test_a_reply_is_to_the_content_that_was_read(own_store: TenantStore) -> None
 
 
 def test_replies_to_a_statement_have_a_limit(own_store: TenantStore) -> None:
-    """One more is refused with 409, whatever its text; other statements of the month still take replies."""
+    """A reply beyond the limit is a 409, whatever its text; other statements still accept replies."""
     with client_of(services_for(own_store)) as client:
         found = client.get(f"{ACME}/statement", params=ASKED).json()
         key = StatementKey(found["number"], found["period"], found["by"], found["recipient"]["value"], 1, "earlier")
@@ -96,7 +96,7 @@ def test_replies_to_a_statement_have_a_limit(own_store: TenantStore) -> None:
 
 
 def test_a_month_without_a_calculated_day_has_no_statements(client: httpx.Client) -> None:
-    """The list is empty, and the response for a single statement says why; the journal has no lines."""
+    """The list is empty, a request for one statement says why, and the journal has no lines."""
     period = f"{month_of(LAST).end:%Y-%m}"
     asked = ASKED | {"period": period}
     assert client.get(f"{ACME}/statements", params={"period": period, "by": "identity_id"}).json()["items"] == []
@@ -109,7 +109,7 @@ def test_a_month_without_a_calculated_day_has_no_statements(client: httpx.Client
 
 
 def test_a_page_has_the_budget_of_its_value(own_store: TenantStore) -> None:
-    """Also as a PDF, and as soon as it is changed; the statement itself stays what it is."""
+    """Page and ETag change with the budget; the statement itself does not."""
     with client_of(services_for(own_store)) as client:
 
         def page() -> httpx.Response:

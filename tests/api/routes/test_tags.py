@@ -1,4 +1,4 @@
-"""Tags over HTTP, on both databases; they show on chargebacks at once."""
+"""Tags over HTTP, on both databases; they show on chargebacks immediately."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _tags(client: httpx.Client, kind: str, entity: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("entity", ["sa-1", "a/b", "crn://x.y/kafka=lkc-1/topic=a:b", "100%", "a/tags/b", "ü &?#"])
 def test_the_life_of_a_tag(own_client: httpx.Client, own_store: TenantStore, entity: str) -> None:
-    """A tag is created, not created again, changed in both ways and removed, for any id of the entity."""
+    """A tag can be created once, changed by PUT and PATCH, and removed, whatever characters the entity's id has."""
     known(own_store, resources=[entity], identities=[entity])
     url = f"{ACME}/entities/resource/{quote(entity, safe='')}/tags"
     created = own_client.post(url, json={"tag_key": "team", "tag_value": "a", "created_by": "ann"})
@@ -51,7 +51,7 @@ TOPIC = f"{'c' * 256}:topic:{'t' * 249}"
 
 @pytest.mark.parametrize("entity", [TOPIC, "🙂" * 512])
 def test_the_longest_id(own_client: httpx.Client, own_store: TenantStore, entity: str) -> None:
-    """The id of a topic with the longest name can be tagged, one by one and in bulk, and found; nothing longer can."""
+    """The id of a topic with the longest possible name can be tagged and searched; longer ids are refused."""
     assert len(entity) == MAX_ID_LENGTH
     known(own_store, resources=[entity])
     url = f"{ACME}/entities/resource/{quote(entity, safe='')}/tags"
@@ -77,7 +77,7 @@ def test_the_database_has_room_for_the_longest_id() -> None:
 
 
 def test_an_unknown_entity_has_no_tags(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """An entity outside the inventory cannot be tagged, alone or among others; then nothing at all is written."""
+    """An entity that is not in the inventory cannot be tagged; a bulk request with one such entity writes nothing."""
     known(own_store, identities=["sa-1"])
     url = f"{ACME}/entities/resource/sa-1/tags"
     for response in (own_client.get(url), own_client.post(url, json={"tag_key": "k", "tag_value": "v"})):
@@ -97,7 +97,7 @@ def test_created_by_has_a_default(own_client: httpx.Client, own_store: TenantSto
 
 
 def test_bulk(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """Counts are exact; with override existing keys are updated, without they are skipped."""
+    """Counts are exact; existing keys are updated with override and skipped without."""
     known(own_store, identities=[f"sa-{n}" for n in range(3)])
     items = [{"entity_type": "identity", "entity_id": f"sa-{n}", "tag_key": "team", "tag_value": "x"} for n in range(3)]
     url = f"{ACME}/tags/bulk"
@@ -113,7 +113,7 @@ def test_bulk(own_client: httpx.Client, own_store: TenantStore) -> None:
 
 
 def test_bulk_by_filter(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """Every resource and identity of the matching rows is tagged, and the rows show it at once."""
+    """Every resource and identity of the matching rows is tagged, and the rows show it immediately."""
     known(own_store, resources=["lkc-1", "lkc-2"], identities=["sa-1", "sa-2"])
     url = f"{ACME}/tags/bulk-by-filter"
     one = own_client.post(url, json={"tag_key": "team", "display_name": "one", "identity_id": "sa-1"}).json()
@@ -128,7 +128,7 @@ def test_bulk_by_filter(own_client: httpx.Client, own_store: TenantStore) -> Non
 
 
 def test_lists_keys_and_values(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """All tags with their filters; the keys and values in use."""
+    """The list of tags can be filtered; keys and values in use are listed."""
     known(own_store, identities=["Payments", "Platform", "prod"])
     for key, value in (("team", "Payments"), ("team", "Platform"), ("env", "prod")):
         body = {"tag_key": key, "tag_value": value}
@@ -144,7 +144,7 @@ def test_lists_keys_and_values(own_client: httpx.Client, own_store: TenantStore)
 
 
 def test_the_dates_of_a_tag(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """A change from a day on keeps the former value before it; rows show the value of their day."""
+    """A change from a day on keeps the previous value before that day; rows show the value of their day."""
     known(own_store, identities=["sa-1"])
     url = f"{ACME}/entities/identity/sa-1/tags"
     rows = own_client.get(f"{ACME}/chargebacks", params={"identity_id": "sa-1"}).json()["items"]
@@ -176,7 +176,7 @@ def test_the_dates_of_a_tag(own_client: httpx.Client, own_store: TenantStore) ->
 
 
 def test_dates_that_overlap_are_a_conflict(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """Both periods are named; a value without dates does not say which of several it replaces."""
+    """A 409 names both periods; a value without dates is refused if there are several periods to replace."""
     known(own_store, identities=["sa-1"])
     url = f"{ACME}/entities/identity/sa-1/tags"
     dated = {"tag_key": "team", "tag_value": "x", "valid_from": "2026-03-01", "valid_to": "2026-10-01"}
@@ -200,7 +200,7 @@ def test_dates_that_overlap_are_a_conflict(own_client: httpx.Client, own_store: 
 
 
 def test_bulk_with_dates(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """Of each entry in a list, or one for all that a filter finds."""
+    """Entries have their own dates; a request by filter has one period."""
     known(own_store, resources=["lkc-1", "lkc-2"], identities=["sa-1", "sa-2"])
     tag = {"tag_key": "team", "display_name": "one"}
     assert own_client.post(f"{ACME}/tags/bulk-by-filter", json=tag).json()["created_count"] == 5
@@ -223,7 +223,7 @@ def test_bulk_with_dates(own_client: httpx.Client, own_store: TenantStore) -> No
 
 
 def test_one_period_is_removed(own_client: httpx.Client, own_store: TenantStore) -> None:
-    """By the day on which it begins, or ``none``; what is no such day is said."""
+    """A period is removed by its first day, or by ``none``; a day on which none begins is a 404."""
     known(own_store, identities=["sa-1"])
     url = f"{ACME}/entities/identity/sa-1/tags"
     own_client.post(url, json={"tag_key": "team", "tag_value": "x"})
@@ -243,7 +243,7 @@ def test_one_period_is_removed(own_client: httpx.Client, own_store: TenantStore)
 
 
 def test_a_period_ends_after_it_begins(own_client: httpx.Client) -> None:
-    """Alone and in bulk."""
+    """A period that does not end after it begins is refused."""
     dates = {"valid_from": "2026-03-01", "valid_to": "2026-03-01"}
     url = f"{ACME}/entities/identity/sa-1/tags"
     wrong = own_client.post(url, json={"tag_key": "team", "tag_value": "x"} | dates)
@@ -261,7 +261,7 @@ def test_a_period_ends_after_it_begins(own_client: httpx.Client) -> None:
     ],
 )
 def test_values_that_say_nothing(own_client: httpx.Client, own_store: TenantStore, value: str, wrong: str) -> None:
-    """They are refused wherever a value is written; a stored one stays, and can be changed."""
+    """Reserved and blank values are refused wherever a value is written; a stored one is kept and can be changed."""
     url = f"{ACME}/entities/identity/sa-1/tags"
     known(own_store, identities=["sa-1"])
     with own_store.control.write() as connection:

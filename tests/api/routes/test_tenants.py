@@ -15,7 +15,7 @@ from tests.support.serving import client_of, services_for
 
 
 def test_tenants_are_listed_by_name(store: TenantStore, tmp_path: Path) -> None:
-    """Each with its counts; a gathered day that is not calculated is pending."""
+    """Tenants have their counts; a gathered day that is not calculated is pending."""
     with tenant_store(tmp_path, name="aaa") as other, client_of(services_for(store, other)) as client:
         first, second = client.get("/api/v1/tenants").json()
     assert (first["tenant_name"], first["dates_calculated"], first["last_calculated_date"]) == ("aaa", 0, None)
@@ -33,8 +33,8 @@ def test_tenants_are_listed_by_name(store: TenantStore, tmp_path: Path) -> None:
 
 
 def test_status_day_by_day(client: httpx.Client, store: TenantStore) -> None:
-    """The days of the range, ascending, with what they had to do without; topic flags are false while topics are
-    disabled."""
+    """The status has the days of the range in order, and the days that lack data; topic flags are false while topics
+    are disabled."""
     status = client.get(f"{ACME}/status").json()
     assert [state["tracking_date"] for state in status["states"]] == [
         day.isoformat() for day in [*DAYS, LAST + timedelta(days=1)]

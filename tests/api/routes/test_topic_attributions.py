@@ -48,7 +48,7 @@ def topics_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TenantSto
 
 
 def client_with(store: TenantStore, status: str, error: str | None = None) -> AbstractContextManager[httpx.Client]:
-    """The application's client for a tenant whose topic attribution has that status."""
+    """Return a client of the API for a tenant with that status of topic attribution."""
     services = services_for(store)
     tenants = {
         name: replace(view, topic_attribution_status=status, topic_attribution_error=error)
@@ -105,12 +105,12 @@ def test_the_list(client: httpx.Client) -> None:
     ],
 )
 def test_filters(client: httpx.Client, parameters: dict[str, str], rows: int) -> None:
-    """Each filter narrows the list; what is not found is an empty list."""
+    """Each filter restricts the list; unknown values return an empty list."""
     assert client.get(URL, params=parameters).json()["total"] == rows
 
 
 def test_pages_follow_each_other(client: httpx.Client) -> None:
-    """Page after page gives every row once."""
+    """The pages together have every row once."""
     pages = [client.get(URL, params={"page": page, "page_size": 3}).json()["items"] for page in range(1, 8)]
     seen = [(row["timestamp"], row["cluster_resource_id"], row["topic_name"]) for page in pages for row in page]
     assert len(seen) == len(set(seen)) == 20
@@ -140,22 +140,22 @@ def test_every_column_and_unit(client: httpx.Client, unit: str) -> None:
 
 
 def test_sums_are_narrowed_by_the_same_filters(client: httpx.Client) -> None:
-    """Filters of the aggregate are those of the list."""
+    """The aggregate has the filters of the list."""
     body = client.get(f"{URL}/aggregate", params={"topic_name": "orders", "group_by": "cluster_resource_id"}).json()
     assert (body["total_amount"], body["total_rows"]) == ("31.25", 5)
 
 
 def test_truncated_sums_are_announced(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The header says that the buckets are not all; the totals are."""
+    """When buckets are left out, a header says so and the totals still cover all rows."""
     monkeypatch.setattr(aggregate, "MAX_BUCKETS", 9)
-    response = client.get(f"{URL}/aggregate", params={"page": 2})  # means nothing here, but is another question
+    response = client.get(f"{URL}/aggregate", params={"page": 2})  # ignored here, but it makes another request
     assert response.headers["x-buckets-truncated"] == "true"
     assert len(response.json()["buckets"]) == 8
     assert response.json()["total_rows"] == 20
 
 
 def test_tags_of_the_topic_group_and_filter(tmp_path: Path) -> None:
-    """Tags are the present ones of the topic as a resource; neither those of the cluster nor of an identity count."""
+    """The current tags of the topic count, not those of its cluster."""
     with tenant_store(tmp_path) as store:
         write_topic_shares(store.facts, [TopicShare(LAST, "orders", "6"), TopicShare(LAST, "payments", "3")])
         known(store, resources=["lkc-1:topic:orders", "lkc-1"])
@@ -186,7 +186,8 @@ def test_dates(client: httpx.Client) -> None:
 
 
 def test_the_export(client: httpx.Client) -> None:
-    """All rows of the range, in the order of the list, under the documented name; nothing a spreadsheet executes."""
+    """The export has all rows of the range in the order of the list, under the documented name; formulas are
+    escaped."""
     response = client.post(f"{URL}/export", json=WHOLE)
     assert response.headers["content-disposition"] == "attachment; filename=topic_attributions.csv"
     assert response.headers["content-type"].startswith("text/csv")
@@ -216,12 +217,12 @@ def test_the_export(client: httpx.Client) -> None:
 def test_what_is_wrong_is_refused(
     client: httpx.Client, path: str, parameters: dict[str, str], wrong: list[str]
 ) -> None:
-    """Unknown parameters and values are named, all at once."""
+    """A 400 names every unknown parameter and invalid value."""
     assert parameters_of(client.get(URL + path, params=parameters)) == wrong
 
 
 def test_the_body_of_the_export_is_checked(client: httpx.Client) -> None:
-    """Only dates and a zone are taken."""
+    """Fields other than dates and a time zone are refused."""
     assert parameters_of(client.post(f"{URL}/export", json={"columns": ["amount"]})) == ["columns"]
 
 
@@ -233,7 +234,7 @@ def test_the_body_of_the_export_is_checked(client: httpx.Client) -> None:
     ],
 )
 def test_without_topics(topics_store: TenantStore, status: str, error: str | None, words: str) -> None:
-    """Every endpoint says what to do, as a problem with status 400."""
+    """Every endpoint responds with a 400 that says what to configure."""
     with client_with(topics_store, status, error) as client:
         answers = [client.get(URL + path) for path in ("", "/aggregate", "/dates")] + [client.post(f"{URL}/export")]
         for answer in answers:
@@ -243,5 +244,5 @@ def test_without_topics(topics_store: TenantStore, status: str, error: str | Non
 
 
 def test_no_tenant(client: httpx.Client) -> None:
-    """An unknown tenant is 404, whatever else the request has."""
+    """An unknown tenant is a 404."""
     assert client.get("/api/v1/tenants/nobody/topic-attributions").status_code == 404

@@ -15,7 +15,7 @@ from tests.support.topics import TopicShare, write_topic_shares
 
 
 def test_the_dearest_topics(own_store: TenantStore) -> None:
-    """The documented shape; others in one sum, and what was ignored."""
+    """The response has the documented fields, the sum of the others, and ignored filters."""
     write_topic_shares(own_store.facts, [TopicShare(LAST, name, amount) for name, amount in (("a", "3"), ("b", "1"))])
     services = services_for(own_store)
     acme = replace(services.tenants["acme"], topic_attribution_status="enabled")
@@ -40,6 +40,6 @@ def test_the_dearest_topics(own_store: TenantStore) -> None:
 
 @pytest.mark.parametrize("path", ["topics", "topic-attributions.csv"])
 def test_topics_must_be_attributed(client: httpx.Client, path: str) -> None:
-    """Where topics are not attributed, the response says how to enable it."""
+    """If topics are not attributed, the response says how to enable it."""
     answer = client.get(f"{ACME}/{path}")
     assert (answer.status_code, answer.json()["type"]) == (400, "urn:chargeback:topic-attribution-unavailable")

@@ -23,7 +23,7 @@ def _saved(client: httpx.Client, **more: str) -> dict[str, Any]:
 
 
 def test_the_life_of_a_view(own_client: httpx.Client) -> None:
-    """Saved, listed by name, changed without losing its author, removed."""
+    """A view is saved, listed by name, changed without losing its author, and removed."""
     first = _saved(own_client, created_by="ann")
     second = _saved(own_client, name="Map of all", page="map", query="")
     assert (first["created_by"], second["created_by"]) == ("ann", "api")
@@ -39,7 +39,7 @@ def test_the_life_of_a_view(own_client: httpx.Client) -> None:
 
 
 def test_a_name_is_unique(own_client: httpx.Client) -> None:
-    """409 names it; a view may keep its own name."""
+    """A 409 names the existing view; a view may keep its own name."""
     first, second = _saved(own_client), _saved(own_client, name="Other")
     for response in (own_client.post(URL, json=VIEW), own_client.put(f"{URL}/{second['id']}", json=VIEW)):
         assert response.status_code == 409
@@ -49,7 +49,7 @@ def test_a_name_is_unique(own_client: httpx.Client) -> None:
 
 
 def test_not_more_than_so_many(own_client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """409 beyond the limit, until one is removed."""
+    """Another view beyond the limit is a 409, until one is removed."""
     monkeypatch.setattr(views, "MOST_VIEWS", 1)
     first = _saved(own_client)
     response = own_client.post(URL, json=VIEW | {"name": "Two"})
@@ -60,7 +60,7 @@ def test_not_more_than_so_many(own_client: httpx.Client, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("view_id", ["1", "999999999", "0"])
 def test_what_is_not_there(client: httpx.Client, view_id: str) -> None:
-    """404, for a change and for a removal."""
+    """A missing view is a 404, for a change and for a removal."""
     assert client.put(f"{URL}/{view_id}", json=VIEW).status_code == 404
     assert client.delete(f"{URL}/{view_id}").status_code == 404
 
@@ -81,20 +81,20 @@ def test_what_is_not_there(client: httpx.Client, view_id: str) -> None:
     ],
 )
 def test_what_is_refused(client: httpx.Client, more: dict[str, Any], wrong: list[str]) -> None:
-    """400, with every field that is wrong, and nothing is saved."""
+    """A 400 names every invalid field; nothing is saved."""
     assert parameters_of(client.post(URL, json=VIEW | more)) == wrong
     assert client.get(URL).json() == {"items": []}
 
 
 def test_what_is_no_id(client: httpx.Client) -> None:
-    """An id is a number of up to nine digits; there is nothing under anything else."""
+    """An id is a number of up to nine digits; anything else is a 404."""
     for view_id in ("one", "-1", "1234567890", "1.0"):
         assert client.put(f"{URL}/{view_id}", json=VIEW).status_code == 404
         assert client.delete(f"{URL}/{view_id}").status_code == 404
 
 
 def test_pages_of_other_sites_change_nothing(client: httpx.Client) -> None:
-    """They are refused as for tags, before anything is read."""
+    """Requests of other origins are refused."""
     headers = {"Origin": "https://elsewhere.example"}
     assert client.post(URL, json=VIEW, headers=headers).status_code == 403
     assert client.put(f"{URL}/1", json=VIEW, headers=headers).status_code == 403

@@ -22,7 +22,7 @@ from tests.support.clock import FixedClock
 
 TODAY = date(2026, 11, 20)
 NOON = datetime.combine(TODAY, time(12), UTC)
-#: As patient as in production, but for a shorter time.
+#: The retries of production, with shorter times.
 QUICK = Limits(
     attempts=3,
     deadline_seconds=10,
@@ -48,7 +48,7 @@ def served(organisation: Organisation) -> Iterator[DemoServer]:
 
 @pytest.fixture
 def server(served: DemoServer) -> DemoServer:
-    """The served organization without any trace of the test before."""
+    """The served organization in its initial state."""
     served.faults.clear()
     served.requests.clear()
     served.log.clear()
@@ -59,12 +59,12 @@ def server(served: DemoServer) -> DemoServer:
 
 @pytest.fixture
 def context(tmp_path: Path) -> TenantContext:
-    """A tenant of today."""
+    """A tenant with a fixed current day."""
     return TenantContext("acme", "acme-id", "USD", TODAY, Event(), str(tmp_path / "state"), now=FixedClock(NOON))
 
 
 def settings_for(server: DemoServer, **more: Any) -> ConfluentCloudSettings:
-    """Settings for the served organization, with its Flink keys and its metrics."""
+    """Return settings for the served organization, with its Flink keys and its metrics."""
     flink = [
         {"region_id": access.region_id, "key": access.key, "secret": access.secret, "url": access.url}
         for access in server.info.flink
@@ -89,7 +89,7 @@ def gatherer(server: DemoServer, context: TenantContext) -> Iterator[ConfluentCl
 
 @pytest.fixture
 def plane(server: DemoServer, context: TenantContext) -> Iterator[ControlPlane]:
-    """The control plane of the served organization, with little patience."""
+    """The control plane of the served organization, with short retries."""
     with ExitStack() as stack:
         opened = ControlPlane(context, settings_for(server), QUICK)
         stack.callback(opened.close)

@@ -1,4 +1,4 @@
-"""What `check --online` finds."""
+"""The findings of `check --online`."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ EMPTY = Fault(status=200, body='{"data": [], "metadata": {}}', times=None)
 
 
 def findings(server: DemoServer, context: TenantContext, **settings: Any) -> dict[str, Finding]:
-    """The findings by subject."""
+    """Return the findings by subject."""
     with ecosystem.open(context, settings_for(server, **settings)) as gatherer:
         return {finding.subject: finding for finding in gatherer.check()}
 
 
 def wrong(found: dict[str, Finding]) -> set[str]:
-    """Return what does not work, except the metrics: the generated ones end at the generated today."""
+    """Return the subjects of failures, except those of metrics, whose samples end at the generated today."""
     return {subject for subject, finding in found.items() if not finding.ok and not subject.startswith("metric ")}
 
 
 def doubtful(found: dict[str, Finding]) -> set[str]:
-    """Return the successes with a warning."""
+    """Return the subjects of successes with a warning."""
     return {subject for subject, finding in found.items() if finding.warning and not subject.startswith("metric ")}
 
 
 def test_all_is_well(server: DemoServer, context: TenantContext) -> None:
-    """Every credential and list is tried."""
+    """Every credential and list is checked."""
     found = findings(server, context)
     assert (wrong(found), doubtful(found)) == (set(), set())
     assert {"organization", "environments", "users", "service accounts", "API keys", "costs"} <= found.keys()
@@ -54,7 +54,7 @@ def test_all_is_well(server: DemoServer, context: TenantContext) -> None:
     ],
 )
 def test_what_is_refused_is_named(path: str, subject: str, server: DemoServer, context: TenantContext) -> None:
-    """One finding says which part is refused and why; the others go on."""
+    """One finding names the rejected part with the reason; the other checks continue."""
     server.faults.add(path, Fault(status=403, times=None))
     found = findings(server, context)
     assert wrong(found) == {subject}
@@ -62,7 +62,7 @@ def test_what_is_refused_is_named(path: str, subject: str, server: DemoServer, c
 
 
 def test_every_list_of_a_run_is_tested(server: DemoServer, context: TenantContext) -> None:
-    """The check requests every list that a run requests, below every environment and cluster, and reports each type."""
+    """The check requests every list that a run requests, for every environment and cluster, and reports each type."""
     with ecosystem.open(context, settings_for(server)) as gatherer:
         listed = gatherer.inventory()
         requested = set(server.requests)
@@ -88,7 +88,7 @@ def test_every_list_of_a_run_is_tested(server: DemoServer, context: TenantContex
 def test_a_denied_list_fails_if_a_run_would(
     path: str, failed: set[str], warned: set[str], server: DemoServer, context: TenantContext
 ) -> None:
-    """A required list that is denied fails the check; any other is a warning that says what a run does without it."""
+    """A denied list fails the check if it is required; otherwise it is a warning that says how runs are affected."""
     server.faults.add(path, Fault(status=403, times=None))
     found = findings(server, context)
     assert (wrong(found), doubtful(found)) == (failed, warned)
@@ -97,13 +97,13 @@ def test_a_denied_list_fails_if_a_run_would(
 
 
 def test_a_list_denied_in_one_environment_fails(server: DemoServer, context: TenantContext) -> None:
-    """A key that may list the clusters of the first environment only is found, too."""
+    """A list that is denied in only one environment fails."""
     server.faults.add("/cmk/v2/clusters", Fault(status=403, skip=1, times=1))
     assert wrong(findings(server, context)) == {"clusters"}
 
 
 def test_a_wrong_key_fails_with_a_configured_organization(server: DemoServer, context: TenantContext) -> None:
-    """If the organization's id is configured, a key that is refused fails all the same, and once."""
+    """If the organization's id is configured, a wrong key still fails, once."""
     api = {"key": server.key, "secret": "wrong", "url": server.url}
     found = findings(server, context, ccloud_api=api, organization_id="org-1")
     assert wrong(found) == {"organization"}
@@ -119,8 +119,8 @@ def test_a_configured_organization_that_is_not_visible(server: DemoServer, conte
 
 
 def test_a_key_that_is_not_a_cloud_key(server: DemoServer, context: TenantContext) -> None:
-    """A key that the provider does not know fails once, with a hint at the most frequent mistake; what else needs the
-    key is named and not tried, and the metrics are."""
+    """An unknown key fails once, with a hint at the most frequent mistake; other checks with the key are reported as
+    not tried, and metrics are checked."""
     api = {"key": server.key, "secret": "wrong", "url": server.url}
     found = findings(server, context, ccloud_api=api)
     assert wrong(found) == {"organization"}
@@ -132,7 +132,7 @@ def test_a_key_that_is_not_a_cloud_key(server: DemoServer, context: TenantContex
 
 
 def test_a_flink_key_that_is_not_known(server: DemoServer, context: TenantContext) -> None:
-    """The finding has the address of a refused Flink key, and which key is needed."""
+    """The finding of a rejected Flink key says which key is needed."""
     flink = [{"region_id": each.region_id, "key": "K", "secret": "S", "url": each.url} for each in server.info.flink]
     found = findings(server, context, flink=flink[:1])
     subject = f"Flink region {flink[0]['region_id']}"
@@ -141,7 +141,7 @@ def test_a_flink_key_that_is_not_known(server: DemoServer, context: TenantContex
 
 
 def test_metrics_that_cannot_be_reached(server: DemoServer, context: TenantContext) -> None:
-    """An address where nothing listens fails once, by its address, however many metrics there are."""
+    """An unreachable metrics source fails once, with its address, for any number of metrics."""
     url = f"http://127.0.0.1:{free_port()}"
     found = findings(server, context, metrics={"url": url})
     metrics = {subject: each for subject, each in found.items() if subject.startswith("metric ")}
@@ -150,14 +150,14 @@ def test_metrics_that_cannot_be_reached(server: DemoServer, context: TenantConte
 
 
 def test_mistakes_in_topic_settings_are_found(server: DemoServer, context: TenantContext) -> None:
-    """A topic setting that cannot be used is a warning: everything else works."""
+    """An invalid topic setting is a warning, because everything else works."""
     found = findings(server, context, topic_attribution={"enabled": True, "retention_days": 0})
     assert (wrong(found), "topic attribution" in doubtful(found)) == (set(), True)
     assert "retention_days" in found["topic attribution"].detail
 
 
 def test_no_metrics_source_is_a_finding(server: DemoServer, context: TenantContext) -> None:
-    """Without metrics everything is split evenly; that works, and should be known."""
+    """Without a metrics source, costs are split evenly, which is a warning."""
     found = findings(server, context, metrics=None, topic_attribution=None)
     assert (wrong(found), doubtful(found)) == (set(), {"metrics"})
 
@@ -180,7 +180,7 @@ def test_a_region_that_does_not_exist_is_found(server: DemoServer, context: Tena
 def test_an_empty_answer_deserves_a_look(
     path: str, subject: str, said: str, server: DemoServer, context: TenantContext
 ) -> None:
-    """A key that works but finds nothing gets a warning, because it may see too little."""
+    """A key that works but returns nothing is a warning, because it may see too little."""
     server.faults.add(path, EMPTY)
     found = findings(server, context)
     assert subject in doubtful(found)
@@ -188,7 +188,7 @@ def test_an_empty_answer_deserves_a_look(
 
 
 def test_what_may_be_empty_is_not_doubted(server: DemoServer, context: TenantContext) -> None:
-    """An organization without identity providers is a usual one."""
+    """An organization without identity providers is normal and not a warning."""
     server.faults.add("/iam/v2/identity-providers", EMPTY)
     found = findings(server, context)
     assert (wrong(found), doubtful(found)) == (set(), set())
@@ -196,7 +196,7 @@ def test_what_may_be_empty_is_not_doubted(server: DemoServer, context: TenantCon
 
 @pytest.mark.usefixtures("process")
 def test_a_metric_without_a_sample_of_the_last_day(server: DemoServer, context: TenantContext) -> None:
-    """The metric exists, so its name is right, but it is not scraped any more; a metric that never existed is an
+    """A metric that has samples, but none within the last day, is a warning; a metric without any samples is an
     error."""
     seen = Scrapes(context.today - timedelta(days=3), context.today, every=30)
     now = (context.now() - seen.start) // timedelta(minutes=1)

@@ -1,4 +1,4 @@
-"""The bill, in windows, and day by day where it must be."""
+"""The bill, requested in windows, and day by day if necessary."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ DAY = TODAY - timedelta(days=10)
 
 
 def gather(plane: ControlPlane, context: TenantContext, days: DayRange = DAYS, per_query: int = 7) -> list[GatheredDay]:
-    """The days of a range."""
+    """Return the days of a range."""
     return list(BillFetcher(plane, context, per_query).gather(days))
 
 
@@ -47,7 +47,7 @@ def money(days: list[GatheredDay]) -> Decimal:
 
 
 def asked(server: DemoServer) -> list[tuple[str, str]]:
-    """Return the requested windows, in order, each once."""
+    """Return the requested windows in order, without duplicates."""
     queries = [parse_qs(query) for path, query in server.log if path == COSTS]
     return list(dict.fromkeys((query["start_date"][0], query["end_date"][0]) for query in queries))
 
@@ -56,7 +56,7 @@ def asked(server: DemoServer) -> list[tuple[str, str]]:
 def serving(
     organisation: Organisation, context: TenantContext, **options: Any
 ) -> Iterator[tuple[DemoServer, ControlPlane]]:
-    """The organization with these options, and its control plane."""
+    """Serve the organization with these options; yield the server and a control plane."""
     with DemoServer(organisation, options=ServerOptions(**options)) as server:
         plane = ControlPlane(context, settings_for(server), QUICK)
         yield server, plane
@@ -64,7 +64,7 @@ def serving(
 
 
 def test_every_day_once_and_every_digit(server: DemoServer, plane: ControlPlane, context: TenantContext) -> None:
-    """The whole bill of the range, each day once and in order, in windows of the configured length."""
+    """Each day of the range is returned once and in order, with its whole cost, in windows of the configured length."""
     days = gather(plane, context)
     assert [day.day for day in days] == list(DAYS)
     assert all(day.error is None for day in days)
@@ -73,7 +73,7 @@ def test_every_day_once_and_every_digit(server: DemoServer, plane: ControlPlane,
 
 
 def test_the_window_does_not_matter(plane: ControlPlane, context: TenantContext) -> None:
-    """Each day is the same for all windows in which the bill is requested."""
+    """The days do not depend on the length of the windows in which the bill is requested."""
     prints = [[fingerprint(day.lines) for day in gather(plane, context, per_query=length)] for length in (1, 3, 30)]
     assert prints[0] == prints[1] == prints[2]
 
@@ -81,7 +81,7 @@ def test_the_window_does_not_matter(plane: ControlPlane, context: TenantContext)
 def test_legacy_shapes_are_the_same_money(
     organisation: Organisation, context: TenantContext, plane: ControlPlane
 ) -> None:
-    """Amounts as text, missing ids, odd dates and old places of the environment change no digit."""
+    """Amounts as text, missing ids, unusual dates and the former place of the environment do not change the costs."""
     with serving(organisation, context, legacy_shapes=True, null_when_empty=True) as (_, legacy):
         days = gather(legacy, context)
     usual = gather(plane, context)
@@ -93,14 +93,14 @@ def test_legacy_shapes_are_the_same_money(
 
 
 def test_a_day_without_costs_has_no_lines(server: DemoServer, plane: ControlPlane, context: TenantContext) -> None:
-    """A response without costs is valid, not an error."""
+    """A response without costs is a day without lines, not an error."""
     server.changes.drop_costs(DAY)
     (day,) = [each for each in gather(plane, context) if each.day == DAY]
     assert (list(day.lines), day.error) == ([], None)
 
 
 def spanning(first: date, end: date, amount: str) -> dict[str, Any]:
-    """A row that spans several days."""
+    """Return a row that spans several days."""
     return {
         "id": "c",
         "start_date": first.isoformat(),
@@ -116,7 +116,7 @@ def spanning(first: date, end: date, amount: str) -> dict[str, Any]:
 def test_a_row_of_several_days_is_asked_for_day_by_day(
     server: DemoServer, plane: ControlPlane, context: TenantContext
 ) -> None:
-    """A row that still spans is that day's error; the days around it are not touched."""
+    """A row that spans several days is requested day by day; if it still does, this is the error of that day only."""
     server.changes.add_cost(DAY, spanning(DAY, DAY + 3 * ONE_DAY, "9"))
     days = {each.day: each for each in gather(plane, context)}
     assert (DAY.isoformat(), (DAY + ONE_DAY).isoformat()) in asked(server)
@@ -130,7 +130,7 @@ def test_a_row_of_several_days_is_asked_for_day_by_day(
 def test_a_row_that_makes_no_sense_is_the_error_of_its_day(
     server: DemoServer, plane: ControlPlane, context: TenantContext
 ) -> None:
-    """A row without any amount holds back its own day only."""
+    """A row without any amount is an error of its day only."""
     row = spanning(DAY, DAY + ONE_DAY, "1") | {"amount": None, "original_amount": None}
     server.changes.add_cost(DAY, row)
     days = {each.day: each for each in gather(plane, context)}
@@ -139,7 +139,7 @@ def test_a_row_that_makes_no_sense_is_the_error_of_its_day(
 
 
 def test_rows_of_other_days_are_not_counted(server: DemoServer, plane: ControlPlane, context: TenantContext) -> None:
-    """A response that holds more than was requested does not bill a day twice."""
+    """Rows outside of the requested range are ignored."""
     outside = DAYS.end + ONE_DAY
     server.changes.add_cost(DAY, spanning(outside, outside + ONE_DAY, "100"))
     days = gather(plane, context)
@@ -147,7 +147,7 @@ def test_rows_of_other_days_are_not_counted(server: DemoServer, plane: ControlPl
 
 
 def test_equal_lines_stay_two(server: DemoServer, plane: ControlPlane, context: TenantContext) -> None:
-    """Two rows with the same id and content are two costs."""
+    """Two rows with the same id and content are two lines."""
     row = spanning(DAY, DAY + ONE_DAY, "5")
     server.changes.set_costs(DAY, [row, row])
     (day,) = [each for each in gather(plane, context) if each.day == DAY]
@@ -158,7 +158,7 @@ def test_equal_lines_stay_two(server: DemoServer, plane: ControlPlane, context: 
 def test_repeated_pages_never_bill_twice(
     kind: str, server: DemoServer, plane: ControlPlane, context: TenantContext
 ) -> None:
-    """A paging fault is the error of the days it hits, or passes; no cost is doubled."""
+    """After a paging fault, a day has an error or its exact cost; no cost is doubled."""
     server.faults.add(COSTS, Fault(kind, times=None))  # type: ignore[arg-type]
     days = gather(plane, context)
     for each in days:
@@ -169,7 +169,7 @@ def test_repeated_pages_never_bill_twice(
 def test_days_beyond_a_year_are_errors_and_not_asked_for(
     server: DemoServer, plane: ControlPlane, context: TenantContext
 ) -> None:
-    """Days that the provider no longer serves keep the stored bill."""
+    """Days that the provider no longer serves are errors, and are not requested."""
     old = TODAY - timedelta(days=366)
     days = gather(plane, context, DayRange(old, old + timedelta(days=4)))
     assert [each.error is None for each in days] == [False, False, True, True]
@@ -178,7 +178,7 @@ def test_days_beyond_a_year_are_errors_and_not_asked_for(
 
 @pytest.mark.parametrize("status", [401, 403, 404])
 def test_a_refusal_fails_the_bill(status: int, server: DemoServer, plane: ControlPlane, context: TenantContext) -> None:
-    """Without permission there is no bill at all, and no days that look empty."""
+    """If the request is rejected, the whole bill fails, and no day appears empty."""
     server.faults.add(COSTS, Fault(status=status, times=None))
     with pytest.raises(SourceRejected):
         gather(plane, context)
@@ -197,7 +197,7 @@ def test_a_refusal_fails_the_bill(status: int, server: DemoServer, plane: Contro
 def test_a_source_that_is_down_fails_the_bill(
     fault: Fault, server: DemoServer, plane: ControlPlane, context: TenantContext
 ) -> None:
-    """Errors, truncated responses and proxies' pages are retried, and then there is no bill."""
+    """Errors, truncated responses and proxies' pages are retried; then the bill fails."""
     server.faults.add(COSTS, fault)
     with pytest.raises(SourceUnavailable):
         gather(plane, context)
@@ -218,13 +218,13 @@ def test_a_source_that_is_down_fails_the_bill(
 def test_a_source_that_stumbles_gives_the_whole_bill(
     fault: Fault, server: DemoServer, plane: ControlPlane, context: TenantContext
 ) -> None:
-    """What passes in time leaves no trace in the money."""
+    """Faults that pass within the retries do not change the bill."""
     server.faults.add(COSTS, fault)
     assert money(gather(plane, context)) == server.organisation.cost_total(DAYS.start, DAYS.end)
 
 
 def test_too_far_in_the_past_passes(server: DemoServer, plane: ControlPlane, context: TenantContext) -> None:
-    """The refusal that the provider gives under load is tried again; other 400s are final."""
+    """The error that the provider returns under load is retried; other 400s are final."""
     body = '{"errors": [{"status": "400", "title": "Bad Request", "detail": "Start date is too far in the past"}]}'
     server.faults.add(COSTS, Fault(status=400, body=body, times=2))
     assert money(gather(plane, context)) == server.organisation.cost_total(DAYS.start, DAYS.end)
@@ -245,8 +245,7 @@ def test_lines_of_nobody_go_by_the_tenant_where_no_organization_is_known(
 
 @given(st.dates(date(2023, 1, 1), date(2028, 1, 1)), st.integers(0, 500), st.integers(1, 30))
 def test_windows_cover_the_range_and_are_never_longer_than_a_month(first: date, length: int, per_query: int) -> None:
-    """Windows are consecutive, complete, no longer than the limit, and from 31 January to the end of February at
-    most."""
+    """Windows are consecutive, complete, within the limit, and at most a calendar month long."""
     whole = DayRange(first, first + timedelta(days=length))
     pieces = list(windows(whole, per_query))
     assert [day for piece in pieces for day in piece] == list(whole)
@@ -278,13 +277,13 @@ CONTEXT = LineContext("USD", "org-1")
 
 
 def line(**changes: Any) -> BillingLine:
-    """The line of a full row with some fields changed; a field set to `...` is absent."""
+    """Return the line of a full row with some fields changed; a field set to `...` is absent."""
     fields = {name: value for name, value in (FULL | changes).items() if value is not ...}
     return to_line(read_row(fields), CONTEXT)
 
 
 def test_every_field_finds_its_place() -> None:
-    """Nothing that the provider says about a line is lost."""
+    """Every field of a row appears in its line."""
     assert line() == BillingLine(
         day=date(2026, 11, 10),
         timestamp=datetime(2026, 11, 10, tzinfo=UTC),
@@ -310,7 +309,7 @@ def test_every_field_finds_its_place() -> None:
 
 
 def test_a_bare_row_is_enough() -> None:
-    """Start and an amount make a line; everything else may be missing."""
+    """A row with a start and an amount makes a line; other fields may be missing."""
     bare = to_line(read_row({"start_date": "2026-11-10", "amount": "1"}), CONTEXT)
     assert (bare.resource_id, bare.resource_type) == ("org-1", "organization")
     assert (bare.product_category, bare.product_type) == ("UNKNOWN", "UNKNOWN")
@@ -318,7 +317,7 @@ def test_a_bare_row_is_enough() -> None:
 
 @pytest.mark.parametrize("resource", [..., None, {}, {"id": None}, {"id": ""}, {"id": None, "environment": None}])
 def test_a_line_without_a_resource_is_the_organizations(resource: object) -> None:
-    """Support, credits and the like belong to the organization as a whole."""
+    """Support, credits and similar lines without a resource belong to the organization."""
     found = line(resource=resource)
     assert (found.resource_id, found.resource_type) == ("org-1", "organization")
 
@@ -334,7 +333,7 @@ def test_a_line_without_a_resource_is_the_organizations(resource: object) -> Non
     ],
 )
 def test_the_environment_wherever_it_stands(changes: dict[str, Any]) -> None:
-    """Older organizations get other shapes; an environment that is billed itself is its own."""
+    """The environment is found in all shapes; the environment of a billed environment is the environment itself."""
     assert line(**changes).environment_id == "env-1"
 
 
@@ -345,20 +344,20 @@ def test_the_final_amount_is_the_cost() -> None:
 
 @pytest.mark.parametrize("amount", [..., None, ""])
 def test_without_a_final_amount_the_discount_is_taken_off(amount: object) -> None:
-    """The original amount less the discount, exactly."""
+    """Without a final amount, the cost is exactly the original amount less the discount."""
     assert line(amount=amount, original_amount="10.3", discount_amount="0.1").total_cost == Decimal("10.2")
     assert line(amount=amount, discount_amount=None).total_cost == Decimal("10.5")
 
 
 def test_large_amounts_lose_nothing() -> None:
-    """Twenty-six digits before the point and twelve behind it are subtracted exactly."""
+    """Amounts with 26 digits before and 12 after the decimal point are subtracted exactly."""
     found = line(amount=None, original_amount="9" * 26 + ".000000000003", discount_amount="0.000000000001")
     assert found.total_cost == Decimal("9" * 26 + ".000000000002")
 
 
 @pytest.mark.parametrize("amount", ["12.5", Decimal("12.5"), "1.25e1", Decimal("1.25E+1"), " 12.5 "])
 def test_amounts_as_number_or_text(amount: object) -> None:
-    """The provider sends numbers, in older responses texts."""
+    """Amounts may be numbers or, in older responses, strings."""
     assert line(amount=amount).total_cost == Decimal("12.5")
 
 
@@ -372,14 +371,14 @@ def test_signed_amounts() -> None:
     [("0.0000000000005", "0"), ("0.0000000000015", "0.000000000002"), ("-0.0000000000025", "-0.000000000002")],
 )
 def test_more_than_twelve_decimals_are_rounded_once_and_kept_as_text(digits: str, kept: str) -> None:
-    """Half-even, and the original digits stay known."""
+    """More than twelve decimals are rounded half-even, and the original text is kept."""
     found = line(amount=Decimal(digits))
     assert found.total_cost == Decimal(kept)
     assert found.original_text == f"amount={Decimal(digits)}"
 
 
 def test_twelve_decimals_need_no_text() -> None:
-    """An exact amount has no second spelling; superfluous zeros are none."""
+    """An amount with up to twelve decimals has no original text, also with superfluous zeros."""
     assert line(amount=Decimal("0.12345678901200000")).original_text is None
 
 
@@ -399,20 +398,20 @@ def test_twelve_decimals_need_no_text() -> None:
     ],
 )
 def test_what_makes_no_sense_is_an_error(changes: dict[str, Any]) -> None:
-    """A row that cannot be understood is never guessed at."""
+    """A row that cannot be interpreted is an error."""
     with pytest.raises(SourceDataError):
         line(**changes)
 
 
 def test_a_credit_without_product_has_its_type_as_category() -> None:
-    """PROMO_CREDIT comes without product, unit, price and quantity."""
+    """A PROMO_CREDIT without product, unit, price and quantity has its type as category."""
     found = line(product=None, line_type="PROMO_CREDIT", unit=None, price=None, quantity=None, resource=None)
     assert (found.product_category, found.product_type) == ("PROMO_CREDIT", "PROMO_CREDIT")
     assert (found.unit_price, found.quantity, found.unit) == (None, None, None)
 
 
 def test_an_unknown_type_is_kept() -> None:
-    """A line of an unknown type is billed all the same."""
+    """A line of an unknown type is kept."""
     assert line(line_type="CONTEXT_ENGINE_TABLES").product_type == "CONTEXT_ENGINE_TABLES"
 
 
@@ -428,7 +427,7 @@ def test_an_unknown_type_is_kept() -> None:
     ],
 )
 def test_the_days_a_row_spans(start: str, end: str | None, days: int) -> None:
-    """Dates come with and without a time; a row without a later end is one day."""
+    """Dates may include a time; a row without a later end spans one day."""
     row = read_row(FULL | {"start_date": start, "end_date": end})
     assert (row.days.start, len(row.days)) == (date(2026, 11, 10), days)
 
@@ -447,5 +446,5 @@ def test_the_days_a_row_spans(start: str, end: str | None, days: int) -> None:
     ],
 )
 def test_resource_types_by_prefix(resource_id: str, kind: str) -> None:
-    """A billed resource that no listing names still has a type."""
+    """A billed resource that is not listed has a type from the prefix of its id."""
     assert resource_type(resource_id) == kind

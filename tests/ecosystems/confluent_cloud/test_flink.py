@@ -1,4 +1,4 @@
-"""Flink statements: which address, which key, whose."""
+"""Flink statements: addresses, keys and owners."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.ecosystems.confluent_cloud.conftest import settings_for
 
 
 def pools(plane: ControlPlane, organisation: Organisation) -> list[Resource]:
-    """The compute pools that the provider lists."""
+    """Return the compute pools that the provider lists."""
     return [
         flink_pool(each, environment.id)
         for environment in organisation.inventory.environments
@@ -28,12 +28,12 @@ def pools(plane: ControlPlane, organisation: Organisation) -> list[Resource]:
 
 
 def key(region: str = "us-east-1", **more: Any) -> FlinkRegion:
-    """A key of a region."""
+    """Return a key of a region."""
     return FlinkRegion.model_validate({"region_id": region, "key": "K", "secret": "S", **more})
 
 
 def test_statements_and_their_owners(server: DemoServer, plane: ControlPlane, organisation: Organisation) -> None:
-    """Every listed statement is found in its pool, with its principal as owner and without its text."""
+    """Every listed statement is returned with its pool and, as owner, its principal."""
     found = list(FlinkStatements(plane, settings_for(server).flink).of(pools(plane, organisation)))
     listed = [each for each in organisation.listed(organisation.inventory.statements) if each.listed]
     assert {(each.display_name, each.parent_id, each.owner_id) for each in found} == {
@@ -44,7 +44,7 @@ def test_statements_and_their_owners(server: DemoServer, plane: ControlPlane, or
 def test_a_key_of_another_environment_is_passed_over(
     server: DemoServer, plane: ControlPlane, organisation: Organisation
 ) -> None:
-    """Keys are scoped to an environment: of several for a region, one that is refused does no harm."""
+    """If one of several keys of a region is rejected, another one is used."""
     right = settings_for(server).flink
     wrong = [each.model_copy(update={"key": "OTHER"}) for each in right]
     found = list(FlinkStatements(plane, [*wrong, *right]).of(pools(plane, organisation)))
@@ -54,7 +54,7 @@ def test_a_key_of_another_environment_is_passed_over(
 def test_refused_with_every_key_is_a_failure(
     server: DemoServer, plane: ControlPlane, organisation: Organisation
 ) -> None:
-    """When no key may see an environment, the listing has failed."""
+    """If no key may access an environment, the listing fails."""
     server.faults.add("/flink/", Fault(status=403, times=None))
     with pytest.raises(SourceRejected):
         list(FlinkStatements(plane, settings_for(server).flink).of(pools(plane, organisation)))
@@ -68,7 +68,7 @@ def test_a_region_goes_by_name_or_id(plane: ControlPlane) -> None:
 
 
 def test_a_configured_address_wins(plane: ControlPlane) -> None:
-    """A private network has an address of its own."""
+    """A configured address takes precedence, for private networks."""
     region = Region("aws.us-east-1", "AWS", "us-east-1", "https://flink.us-east-1.aws.confluent.cloud")
     statements = FlinkStatements(plane, [])
     assert statements.address(key(url="https://flink.internal"), region) == "https://flink.internal"
@@ -87,13 +87,13 @@ def test_a_configured_address_wins(plane: ControlPlane) -> None:
     ],
 )
 def test_a_listed_address_elsewhere_never_gets_the_key(plane: ControlPlane, address: str | None) -> None:
-    """A key is sent to the provider's own domain only, over https, unless the user says otherwise."""
+    """A key is sent only to the provider's own domain over https, unless an address is configured."""
     region = Region("aws.us-east-1", "AWS", "us-east-1", address)
     with pytest.raises(SourceDataError, match="url"):
         FlinkStatements(plane, []).address(key(), region)
 
 
 def test_without_pools_nothing_is_asked(server: DemoServer, plane: ControlPlane) -> None:
-    """An organization without Flink costs no request."""
+    """Without compute pools, no request is sent."""
     assert list(FlinkStatements(plane, settings_for(server).flink).of([])) == []
     assert not server.requests

@@ -1,4 +1,4 @@
-"""The parts together: requests exist at the provider, and no output contains a secret."""
+"""The parts together: requests are documented by the provider, and no output contains a secret."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DAYS = DayRange(TODAY - timedelta(days=12), TODAY - timedelta(days=8))
 
 
 def test_it_is_an_ecosystem() -> None:
-    """The plugin has everything that the contract requires."""
+    """The plugin implements the contract."""
     plugin: Ecosystem = ecosystem
     assert plugin.name == "confluent_cloud"
     assert plugin.capabilities.topic_overlay
@@ -41,7 +41,7 @@ def test_it_is_an_ecosystem() -> None:
 
 
 def everything(gatherer: Gatherer) -> None:
-    """Gather all there is."""
+    """Gather everything."""
     list(gatherer.billing(DAYS))
     listed = gatherer.inventory()
     gatherer.usage(DAYS.start, listed.inventory)
@@ -50,7 +50,7 @@ def everything(gatherer: Gatherer) -> None:
 
 
 def _templates() -> list[tuple[re.Pattern[str], set[str], set[str]]]:
-    """Path, parameters and required parameters of each GET that the provider documents."""
+    """Return path, parameters and required parameters of each GET that the provider documents."""
     found = []
     for file in sorted(folder().glob("*.openapi.yaml")):
         document = yaml.load(file.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
@@ -94,7 +94,7 @@ def test_every_request_exists_at_the_provider(server: DemoServer, gatherer: Conf
 def test_no_secret_is_told_to_anybody(
     server: DemoServer, context: TenantContext, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """No log, error, finding or repr has a secret, whatever goes wrong."""
+    """No log, error, finding or repr contains a secret."""
     settings = settings_for(
         server,
         metrics={
@@ -118,7 +118,7 @@ def test_no_secret_is_told_to_anybody(
 
 
 def test_without_metrics_there_is_no_usage(server: DemoServer, context: TenantContext) -> None:
-    """A tenant without a metrics source measures nothing and fails nothing."""
+    """Without a metrics source, usage is empty and nothing fails."""
     with ecosystem.open(context, settings_for(server, metrics=None)) as gatherer:
         inventory = Inventory((Resource("lkc-1", "kafka_cluster"),))
         assert gatherer.usage(DAYS.start, inventory).table.num_rows == 0
@@ -126,14 +126,14 @@ def test_without_metrics_there_is_no_usage(server: DemoServer, context: TenantCo
 
 
 def test_topics_that_are_not_wanted_are_not_asked_for(server: DemoServer, context: TenantContext) -> None:
-    """With the overlay off, or wrongly configured, no topic is measured."""
+    """If the overlay is off or invalid, topics are not measured."""
     for topics in ({"enabled": False}, {"enabled": True, "retention_days": 0}):
         with ecosystem.open(context, settings_for(server, topic_attribution=topics)) as gatherer:
             assert gatherer.topics(DAYS.start).table.num_rows == 0
     assert not server.requests
 
 
-#: Every line type the provider documents (billing/v1, schema Cost), and the older spellings.
+#: Every line type that the provider documents (billing/v1, schema Cost), and the older spellings.
 LINE_TYPES = [
     "KAFKA_STORAGE",
     "KAFKA_PARTITION",
@@ -171,19 +171,19 @@ LINE_TYPES = [
 
 
 def tenant(**fields: Any) -> ConfluentCloudSettings:
-    """Settings of a tenant."""
+    """Return settings of a tenant."""
     return ConfluentCloudSettings.model_validate({"ccloud_api": {"key": "A", "secret": "B"}, **fields})
 
 
 def chain(policy: Policy | None, portion: int = 0) -> str:
-    """A portion's chain as it is written."""
+    """Return the chain of a portion as text."""
     assert policy is not None
     return ", ".join(map(str, policy.portions[portion].methods))
 
 
 @pytest.mark.parametrize("line_type", LINE_TYPES)
 def test_every_documented_line_type_has_a_policy(line_type: str) -> None:
-    """Nothing that the provider documents goes to UNALLOCATED for want of a policy, and every chain ends there."""
+    """Every documented line type has a policy, and each of its chains ends with UNALLOCATED."""
     policy = catalogue().find(line_type)
     assert policy is not None
     for portion in range(len(policy.portions)):
@@ -191,7 +191,7 @@ def test_every_documented_line_type_has_a_policy(line_type: str) -> None:
 
 
 def test_an_undocumented_type_has_none() -> None:
-    """The provider bills things that no list names."""
+    """A line type that is not documented has no policy."""
     assert catalogue().find("CONTEXT_ENGINE_TABLES") is None
 
 
@@ -213,12 +213,12 @@ def test_an_undocumented_type_has_none() -> None:
     ],
 )
 def test_chains(line_type: str, expected: str) -> None:
-    """The chains are those of the documentation's table."""
+    """The chains are those in the table of the documentation."""
     assert chain(catalogue().find(line_type)) == expected
 
 
 def test_ckus_are_split_in_two() -> None:
-    """CKUs go 70 % by usage and 30 % evenly, under both spellings."""
+    """CKUs are split 70 % by usage and 30 % evenly, under both spellings."""
     policy = catalogue().find("KAFKA_NUM_CKU")
     assert policy is not None
     assert [portion.share for portion in policy.portions] == [Decimal("0.70"), Decimal("0.30")]
@@ -227,12 +227,12 @@ def test_ckus_are_split_in_two() -> None:
 
 
 def test_measures_are_those_that_can_be_measured() -> None:
-    """The metrics have every measure of the policies."""
+    """The policies use exactly the measures that the metrics have."""
     assert catalogue().measures == MEASURES
 
 
 def test_the_short_form_changes_the_ratio() -> None:
-    """allocator_params changes the shares of CKUs and nothing else."""
+    """allocator_params changes only the shares of CKUs."""
     ratios = {"kafka_cku_usage_ratio": "0.6", "kafka_cku_shared_ratio": "0.4"}
     own = tenant_catalogue(tenant(allocator_params=ratios))
     policy = own.find("KAFKA_NUM_CKUS")
@@ -242,7 +242,7 @@ def test_the_short_form_changes_the_ratio() -> None:
 
 
 def test_a_ratio_of_one_leaves_one_portion() -> None:
-    """Wholly by usage there is no second portion."""
+    """With a usage ratio of one, there is one portion."""
     ratios = {"kafka_cku_usage_ratio": "1", "kafka_cku_shared_ratio": "0"}
     policy = tenant_catalogue(tenant(allocator_params=ratios)).find("KAFKA_NUM_CKUS")
     assert policy is not None
@@ -250,7 +250,7 @@ def test_a_ratio_of_one_leaves_one_portion() -> None:
 
 
 def test_a_written_policy_wins() -> None:
-    """allocation_policies replaces any policy, under an alias too, and adds new ones."""
+    """allocation_policies replaces a policy, also under an alias, and adds new ones."""
     written = {"portions": [{"share": "1", "try": ["even(period)"]}]}
     own = tenant_catalogue(tenant(allocation_policies={"KAFKA_NUM_CKU": written, "CONTEXT_ENGINE_TABLES": written}))
     assert chain(own.find("KAFKA_NUM_CKUS")) == "even(period), unallocated"

@@ -1,4 +1,4 @@
-"""The inventory: complete listings, or failures that change nothing."""
+"""The inventory: each listing is complete, or fails and changes nothing."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ TYPES = {
 
 
 def gather(server: DemoServer, plane: ControlPlane, **settings: Any) -> ListedInventory:
-    """The inventory."""
+    """Return the inventory."""
     return InventoryListing(plane, FlinkStatements(plane, settings_for(server, **settings).flink)).gather()
 
 
 def of(listed: ListedInventory, kind: str) -> set[str]:
-    """The ids of one type."""
+    """Return the ids of one type."""
     resources = {each.resource_id for each in listed.inventory.resources if each.resource_type == kind}
     return resources | {each.identity_id for each in listed.inventory.identities if each.identity_type == kind}
 
 
 def ids(organisation: Organisation, things: Callable[[Organisation], Sequence[Any]]) -> set[str]:
-    """The ids of what is listed today."""
+    """Return the ids of the objects that are listed today."""
     return {thing.id for thing in organisation.listed(things(organisation))}
 
 
 def test_everything_is_found(server: DemoServer, plane: ControlPlane, organisation: Organisation) -> None:
-    """Every listing is complete and has exactly what the provider lists."""
+    """Every listing is complete and equal to what the provider lists."""
     listed = gather(server, plane)
     inventory = organisation.inventory
     assert listed.complete == TYPES
@@ -81,7 +81,7 @@ def test_everything_is_found(server: DemoServer, plane: ControlPlane, organisati
 def test_what_contains_what_and_who_owns_it(
     server: DemoServer, plane: ControlPlane, organisation: Organisation
 ) -> None:
-    """Parents, owners and substitutes are those of the organization."""
+    """Parents, owners and substitutes for activity are those of the organization."""
     found = {each.resource_id: each for each in gather(server, plane).inventory.resources}
     inventory = organisation.inventory
     for cluster in organisation.listed(inventory.clusters):
@@ -141,7 +141,7 @@ def test_grants_are_the_keys_of_resources(server: DemoServer, plane: ControlPlan
 def test_a_listing_that_fails_takes_only_what_depends_on_it(
     path: str, failing: set[str], status: int, server: DemoServer, plane: ControlPlane
 ) -> None:
-    """One refusal leaves every other type complete, gives nothing of its own, and says why."""
+    """A listing that fails affects only types that depend on it; those are empty, with the reason."""
     server.faults.add(path, Fault(status=status, times=None))
     listed = gather(server, plane)
     assert set(listed.failures) == failing
@@ -152,7 +152,7 @@ def test_a_listing_that_fails_takes_only_what_depends_on_it(
 
 
 def test_one_environment_that_fails_fails_the_type(server: DemoServer, plane: ControlPlane) -> None:
-    """A type that was read in part gives nothing, so that nothing is deleted."""
+    """If one environment fails, its type is empty, so that nothing is deleted."""
     server.faults.add("/cmk/v2/clusters", Fault(status=403, skip=1, times=1))
     listed = gather(server, plane)
     assert "kafka_cluster" in listed.failures
@@ -161,14 +161,14 @@ def test_one_environment_that_fails_fails_the_type(server: DemoServer, plane: Co
 
 @pytest.mark.parametrize("kind", ["truncated", "html", "endless_paging"])
 def test_odd_answers_fail_the_type(kind: str, server: DemoServer, plane: ControlPlane) -> None:
-    """An untrustworthy response is a failure, never an empty listing."""
+    """An invalid response fails the type; it is not an empty listing."""
     server.faults.add("/iam/v2/service-accounts", Fault(kind, times=None))  # type: ignore[arg-type]
     listed = gather(server, plane)
     assert set(listed.failures) == {"service_account"}
 
 
 def test_without_flink_keys_nobody_expects_statements(server: DemoServer, plane: ControlPlane) -> None:
-    """No key for Flink is a choice, not a failure."""
+    """Without any Flink key, statements are neither complete nor a failure."""
     listed = gather(server, plane, flink=[])
     assert "flink_statement" not in listed.complete
     assert not listed.failures
@@ -177,19 +177,19 @@ def test_without_flink_keys_nobody_expects_statements(server: DemoServer, plane:
 def test_a_region_without_key_deletes_nothing(
     server: DemoServer, plane: ControlPlane, organisation: Organisation
 ) -> None:
-    """Where a key is missing for one of the regions, what is seen counts and the rest is not taken for deleted."""
+    """If a region has no key, statements of other regions are used, and none is deleted."""
     regions = {pool.region for pool in organisation.inventory.compute_pools}
     access = next(each for each in server.info.flink if each.region_id in regions)
     flink = [{"region_id": access.region_id, "key": access.key, "secret": access.secret, "url": access.url}]
     listed = gather(server, plane, flink=flink)
     complete = len(regions) == 1
     assert ("flink_statement" in listed.complete) is complete
-    assert ("flink_statement" in listed.partial) is not complete  # what was seen is taken
+    assert ("flink_statement" in listed.partial) is not complete  # listed statements are used
     assert not listed.failures
 
 
 def test_stop_ends_the_listing(server: DemoServer, context: TenantContext, plane: ControlPlane) -> None:
-    """When stopped while the provider is silent, the listing ends soon."""
+    """A stop while the provider limits requests ends the listing soon."""
     server.faults.add("/", Fault(status=429, retry_after=5, times=None))
     started = time.monotonic()
     timer = Timer(0.3, context.stop.set)
@@ -201,7 +201,7 @@ def test_stop_ends_the_listing(server: DemoServer, context: TenantContext, plane
 
 
 def test_a_key_that_is_not_known_stops_every_listing(server: DemoServer, context: TenantContext) -> None:
-    """A key that is refused at the first call is not tried again; every type fails with that one reason."""
+    """A key that is rejected by the first request is not tried again; every type fails with that reason."""
     api = {"key": server.key, "secret": "wrong", "url": server.url}
     plane = ControlPlane(context, settings_for(server, ccloud_api=api))
     listed = InventoryListing(plane, FlinkStatements(plane, settings_for(server).flink)).gather()

@@ -1,4 +1,4 @@
-"""From the provider's objects to resources, identities and grants."""
+"""Conversion of the provider's objects to resources, identities and grants."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OWNERS = {"KEY1": "sa-1"}
 
 
 def connector(config: dict[str, str], **more: Any) -> Any:
-    """A connector with this configuration."""
+    """Return a connector with this configuration."""
     answer = {"id": {"id": "lcc-1", "id_type": "ID"}, "info": {"config": config, "type": "sink"}, **more}
     return objects.connector("orders-sink", answer, "lkc-1", OWNERS)
 
@@ -38,12 +38,12 @@ def connector(config: dict[str, str], **more: Any) -> Any:
     ],
 )
 def test_who_owns_a_connector(config: dict[str, str], owner: str | None) -> None:
-    """The service account, else the owner of the API key; asterisks mean that it is not disclosed."""
+    """The owner is the service account, or else the owner of the API key; an undisclosed one (asterisks) is None."""
     assert connector(config).owner_id == owner
 
 
 def test_a_connector_keeps_no_configuration() -> None:
-    """Of a configuration, which may hold secrets, only the class is kept."""
+    """The configuration, which may contain secrets, is not stored, except for the class and the authentication mode."""
     found = connector({"connector.class": "S3_SINK", "db.password": "hunter2", "kafka.api.key": "KEY1"})
     assert found.metadata == {"auth_mode": "KAFKA_API_KEY", "connector_class": "S3_SINK", "connector_type": "sink"}
     assert (found.resource_id, found.display_name, found.parent_id, found.active_as) == (
@@ -55,18 +55,18 @@ def test_a_connector_keeps_no_configuration() -> None:
 
 
 def test_a_deleted_connector_is_none() -> None:
-    """A connector that is being listed while it goes is gone."""
+    """A connector that is deleted while it is listed is None."""
     assert connector({}, status={"connector": {"state": "DELETED"}}) is None
 
 
 def test_a_connector_without_id_is_an_error() -> None:
-    """Without an id its cost could not be found."""
+    """A connector without an id is an error, because its cost could not be assigned."""
     with pytest.raises(SourceDataError):
         objects.connector("x", {"info": {}}, "lkc-1", {})
 
 
 def test_a_statement_is_owned_by_its_principal_and_keeps_no_sql() -> None:
-    """A statement has name, pool and owner, and never its text."""
+    """A statement has name, pool and owner, but not its SQL text."""
     found = objects.flink_statement(
         {
             "name": "enrich",
@@ -86,7 +86,7 @@ def test_a_statement_is_owned_by_its_principal_and_keeps_no_sql() -> None:
 
 
 def statement(phase: str | None, owner: str, **status: str) -> Resource:
-    """A statement in a pool that began in the morning of 1 November."""
+    """Return a statement in a pool that began on the morning of 1 November."""
     return objects.flink_statement(
         {
             "name": f"of-{owner}",
@@ -100,7 +100,7 @@ def statement(phase: str | None, owner: str, **status: str) -> Resource:
 
 @pytest.mark.parametrize("phase", ["COMPLETED", "FAILED", "STOPPED"])
 def test_a_statement_that_has_ended_is_over(phase: str) -> None:
-    """The provider lists it for a long time still, with the time of its end."""
+    """A statement that has ended is deleted at its end time, although the provider still lists it."""
     ended = statement(phase, "sa-1", end_time="2026-11-02T03:04:05-04:00")
     assert ended.deleted_at == datetime(2026, 11, 2, 7, 4, 5, tzinfo=UTC)
     assert ended.metadata["phase"] == phase
@@ -108,18 +108,18 @@ def test_a_statement_that_has_ended_is_over(phase: str) -> None:
 
 @pytest.mark.parametrize("phase", ["RUNNING", "PENDING", "STOPPING", "FAILING", "DEGRADED", "SOMETHING_NEW", None])
 def test_a_statement_that_may_still_run_is_alive(phase: str | None) -> None:
-    """Also where a time of its end is left over from before it was resumed."""
+    """A statement that may still run is not deleted, even if an end time from before a resume remains."""
     assert statement(phase, "sa-1", end_time="2026-11-02T03:04:05Z").deleted_at is None
 
 
 @pytest.mark.parametrize("status", [{}, {"end_time": ""}, {"end_time": "0001-01-01T00:00:00Z"}, {"end_time": "soon"}])
 def test_an_end_at_an_unknown_time_is_not_guessed(status: dict[str, str]) -> None:
-    """A statement without an end lives until it is not listed any more."""
+    """A statement without a valid end time is not deleted while it is listed."""
     assert statement("COMPLETED", "sa-1", **status).deleted_at is None
 
 
 def test_whose_statement_has_ended_does_not_share_the_pool_any_more() -> None:
-    """On the day of its end its owner belongs to the pool; later neither to the pool nor to the period."""
+    """On the day of a statement's end its owner belongs to the pool; later neither to the pool nor to the period."""
     ended = statement("COMPLETED", "sa-1", end_time="2026-11-02T12:00:00Z")
     running = statement("RUNNING", "sa-2")
     accounts = [Identity(name, "service_account") for name in ("sa-1", "sa-2")]
@@ -138,12 +138,12 @@ def test_whose_statement_has_ended_does_not_share_the_pool_any_more() -> None:
 
 
 def test_a_statement_without_uid_goes_by_environment_and_name() -> None:
-    """Names are unique within an environment."""
+    """Without a uid, the id consists of environment and name, which is unique within the environment."""
     assert objects.flink_statement({"name": "a"}, "env-1").resource_id == "env-1:statement:a"
 
 
 def test_ksqldb_is_owned_by_its_credential_identity() -> None:
-    """Its owner is its credential identity, and its users are those of its Kafka cluster."""
+    """The owner is the credential identity; the users are those of the Kafka cluster."""
     spec = {"credential_identity": {"id": "u-1"}, "kafka_cluster": {"id": "lkc-1"}, "csu": 4}
     found = objects.ksqldb_cluster({"id": "lksqlc-1", "spec": spec}, "env-1")
     assert (found.owner_id, found.active_as, found.parent_id) == ("u-1", "lkc-1", "env-1")
@@ -155,7 +155,7 @@ def test_a_registry_is_used_by_its_environment() -> None:
 
 
 def key(resource: Any = None, resources: Any = None, owner: str | None = "sa-1") -> dict[str, Any]:
-    """An API key for these resources."""
+    """Return an API key for these resources."""
     spec = {"owner": {"id": owner}, "resource": resource, "resources": resources, "secret": ""}
     return {"id": "KEY1", "metadata": {"created_at": "2026-01-02T03:04:05Z"}, "spec": spec}
 
@@ -174,18 +174,18 @@ def key(resource: Any = None, resources: Any = None, owner: str | None = "sa-1")
     ],
 )
 def test_what_a_key_grants(given: dict[str, Any], granted: list[str]) -> None:
-    """A key for a resource makes its owner active there; Cloud, Global and region keys do not."""
+    """A key for a resource grants its owner activity there; Cloud, Global and region keys grant none."""
     assert [grant.resource_id for grant in objects.grants(given)] == granted
 
 
 def test_a_grant_lives_as_long_as_its_key() -> None:
-    """The key's creation is the beginning of the grant."""
+    """A grant begins when its key is created."""
     created = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
     assert list(objects.grants(key({"id": "lkc-1"}))) == [Grant("KEY1", "lkc-1", "sa-1", created)]
 
 
 def test_a_key_is_an_identity_that_tells_owner_and_resource() -> None:
-    """A key is part of the inventory."""
+    """A key is an identity with its owner and resource as metadata."""
     found = objects.api_key(key({"id": "lkc-1"}))
     assert (found.identity_type, found.metadata) == ("api_key", {"owner_id": "sa-1", "resource_id": "lkc-1"})
 
@@ -200,19 +200,19 @@ def test_a_key_is_an_identity_that_tells_owner_and_resource() -> None:
     ],
 )
 def test_creation_times(text: str | None, created: datetime | None) -> None:
-    """Nanoseconds are cut; a zero date or nonsense means unknown."""
+    """Nanoseconds are truncated; a zero or invalid date is unknown."""
     assert objects.user({"id": "u-1", "metadata": {"created_at": text}}).created_at == created
 
 
 @pytest.mark.parametrize("given", [{}, {"id": None}, {"id": ""}, {"id": 7}])
 def test_an_object_without_an_id_is_an_error(given: dict[str, Any]) -> None:
-    """Only the id is indispensable."""
+    """An object without an id is an error."""
     with pytest.raises(SourceDataError):
         objects.service_account(given)
 
 
 def test_only_the_id_is_needed() -> None:
-    """Every other field may be missing, or null, in every object."""
+    """Every other field may be missing or null in every object."""
     bare: dict[str, Any] = {"id": "x", "metadata": None, "spec": None, "status": None}
     for read in (objects.kafka_cluster, objects.schema_registry, objects.ksqldb_cluster, objects.flink_pool):
         assert read(bare, "env-1").resource_id == "x"
@@ -233,5 +233,5 @@ def test_only_the_id_is_needed() -> None:
     ],
 )
 def test_principals(text: str, found: str | None) -> None:
-    """A principal is known by its id in every spelling; what is no id stays as it is."""
+    """A principal in any spelling is reduced to its id; other texts do not change."""
     assert objects.principal_id(text) == (found if found or not text else text)

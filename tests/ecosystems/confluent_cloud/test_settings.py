@@ -1,4 +1,4 @@
-"""What may be configured for a Confluent Cloud tenant."""
+"""Settings of a Confluent Cloud tenant."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ API = {"key": "ABC", "secret": "the-secret"}
 
 
 def parse(**fields: Any) -> ConfluentCloudSettings:
-    """Settings with a Cloud key and these fields."""
+    """Return settings with a Cloud key and these fields."""
     return ConfluentCloudSettings.model_validate({"ccloud_api": API, **fields})
 
 
 def test_defaults() -> None:
-    """A Cloud key is enough; everything else has the documented default."""
+    """Only a Cloud key is required; all other settings have the documented defaults."""
     settings = parse()
     assert settings.ccloud_api.url == "https://api.confluent.cloud"
     assert settings.billing_api.days_per_query == 15
@@ -50,18 +50,18 @@ def test_defaults() -> None:
     ],
 )
 def test_mistakes_are_errors(fields: dict[str, Any]) -> None:
-    """A value out of range, a query where a name belongs, or an unknown key or measure is refused."""
+    """A value out of range, a query instead of a name, or an unknown key or measure is an error."""
     with pytest.raises(ValidationError):
         parse(**fields)
 
 
 def test_a_metric_may_have_matchers() -> None:
-    """A metric may be narrowed where several exporters fill one metrics source."""
+    """A metric may have matchers, for metrics sources with several exporters."""
     assert parse(metric_names={"bytes_in": 'x{job="cloud"}'}).metric_names.bytes_in == 'x{job="cloud"}'
 
 
 def test_secrets_are_in_no_repr_and_no_error() -> None:
-    """Neither printing the settings nor a message about a mistake next to the secret shows it."""
+    """Neither the repr of the settings nor an error message shows a secret."""
     secret = "s3cret-0123"
     fields = {"ccloud_api": {"key": "A", "secret": secret}, "flink": [{"region_id": "r", "key": "k", "secret": secret}]}
     assert secret not in repr(ConfluentCloudSettings.model_validate(fields))
@@ -74,11 +74,11 @@ def test_secrets_are_in_no_repr_and_no_error() -> None:
 
 
 def test_a_secret_from_a_file_loses_its_line_break() -> None:
-    """Blanks around a secret, as a file or a copy leaves them, are not part of it."""
+    """White space around a secret, as in a file or a copy, is removed."""
     assert parse(ccloud_api={"key": " A ", "secret": " x\n"}).ccloud_api.secret.get_secret_value() == "x"
 
 
 @pytest.mark.parametrize("topics", [7, [], {"enabled": "perhaps"}, {"enabled": True, "retention_days": 0}, None])
 def test_a_mistake_in_the_topic_settings_does_not_stop_the_tenant(topics: object) -> None:
-    """Topic settings are judged by themselves, later."""
+    """Invalid topic settings do not invalidate the tenant; they are checked later."""
     assert parse(topic_attribution=topics).topic_attribution == topics

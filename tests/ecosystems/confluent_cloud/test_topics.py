@@ -18,7 +18,7 @@ ALIASES = catalogue().aliases
 
 
 def judged(topics: object, *, metrics: bool = True) -> TopicSettings | str:
-    """The topic settings of a tenant, or the message."""
+    """Return the topic settings of a tenant, or the error message."""
     fields: dict[str, Any] = {"ccloud_api": {"key": "A", "secret": "B"}, "topic_attribution": topics}
     if metrics:
         fields["metrics"] = {"url": "http://metrics:9090"}
@@ -29,7 +29,7 @@ def judged(topics: object, *, metrics: bool = True) -> TopicSettings | str:
 
 
 def valid(topics: object) -> TopicSettings:
-    """The topic settings, which must be valid."""
+    """Return the topic settings, which must be valid."""
     settings = judged(topics)
     assert isinstance(settings, TopicSettings), settings
     return settings
@@ -37,12 +37,12 @@ def valid(topics: object) -> TopicSettings:
 
 @pytest.mark.parametrize("topics", [None, {}, {"enabled": False}, {"enabled": False, "retention_days": -1}])
 def test_switched_off(topics: object) -> None:
-    """Without `enabled: true` there is no overlay, whatever the other settings are."""
+    """Without `enabled: true` there is no overlay, with any other settings."""
     assert not valid(topics).enabled
 
 
 def test_enabled_with_defaults() -> None:
-    """Enabled alone gives the documented defaults."""
+    """With only `enabled`, the other settings have the documented defaults."""
     settings = valid({"enabled": True})
     assert (settings.retention_days, settings.missing_metrics_behavior) == (90, "even_split")
     assert settings.methods(ALIASES) == TOPIC_METHODS
@@ -62,19 +62,19 @@ def test_enabled_with_defaults() -> None:
     ],
 )
 def test_a_mistake_is_a_message_with_its_path(topics: object, message: str) -> None:
-    """A bad value becomes the message of `config_error`."""
+    """An invalid value results in a message with its path."""
     found = judged(topics)
     assert isinstance(found, str)
     assert message in found
 
 
 def test_a_metrics_source_is_needed() -> None:
-    """Enabled without metrics is a configuration error of the overlay."""
+    """The overlay without a metrics source is a configuration error."""
     assert "metrics" in str(judged({"enabled": True}, metrics=False))
 
 
 def test_overrides() -> None:
-    """A type can be switched off, switched to another method under any of its names, and added."""
+    """A type can be disabled, changed under any of its names, or added."""
     overrides = {"KAFKA_NUM_CKU": "even_split", "KAFKA_BASE": "disabled", "KAFKA_STREAMS": "bytes_ratio"}
     methods = valid({"enabled": True, "cost_mapping_overrides": overrides}).methods(ALIASES)
     assert methods["KAFKA_NUM_CKUS"] == TopicMethod("even_split")
@@ -83,7 +83,7 @@ def test_overrides() -> None:
 
 
 def test_naming_the_method_a_type_has_changes_nothing() -> None:
-    """Network writes by bytes still follow the bytes in alone."""
+    """Naming the default method of a type does not change it: network writes still follow incoming bytes only."""
     overrides = {"KAFKA_NETWORK_WRITE": "bytes_ratio"}
     assert valid({"enabled": True, "cost_mapping_overrides": overrides}).methods(ALIASES) == TOPIC_METHODS
 
@@ -99,12 +99,12 @@ def test_naming_the_method_a_type_has_changes_nothing() -> None:
     ],
 )
 def test_patterns(topic: str, left_out: bool) -> None:
-    """Internal topics are left out by default; case matters."""
+    """Internal topics are excluded by default; patterns are case-sensitive."""
     assert valid({"enabled": True}).excludes(topic) is left_out
 
 
 def test_the_plan_is_what_the_settings_say() -> None:
-    """The overlay gets methods, patterns, behaviour and retention, and the words of this ecosystem."""
+    """The plan has the methods, patterns, behaviour and retention of the settings, and the types of this ecosystem."""
     plan = valid(
         {
             "enabled": True,
@@ -123,7 +123,7 @@ def test_the_plan_is_what_the_settings_say() -> None:
 
 @pytest.mark.parametrize("topics", [None, {"enabled": False}, {"enabled": True, "retention_days": 0}])
 def test_there_is_no_plan_without_valid_settings(topics: object) -> None:
-    """Switched off or wrong, the overlay does nothing."""
+    """If the overlay is disabled or invalid, there is no plan."""
     fields = {"ccloud_api": {"key": "A", "secret": "B"}, "metrics": {"url": "http://m"}, "topic_attribution": topics}
     assert ecosystem.topic_plan(ConfluentCloudSettings.model_validate(fields)) is None
     assert isinstance(ecosystem, TopicEcosystem)

@@ -1,4 +1,4 @@
-"""Usage of a day: the amounts of each identity, to the digit, through a real Prometheus."""
+"""Usage of a day: the exact amounts of each identity, through a real Prometheus."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def asking(
 
 
 def rows(measured: MeasuredUsage) -> dict[tuple[str, str, str], Decimal]:
-    """(measure, resource, subject) → value."""
+    """Return values by measure, resource and subject."""
     assert measured.table.schema == USAGE
     return {(row["measure"], row["resource_id"], row["subject"]): row["value"] for row in measured.table.to_pylist()}
 
 
 def everything(organisation: Organisation) -> Inventory:
-    """The resources of the organization, deleted ones and unlisted statements included or not as it would be."""
+    """Return the resources of the organization, deleted ones included, without unlisted statements."""
     inventory = organisation.inventory
     clusters = [Resource(each.id, "kafka_cluster") for each in inventory.clusters]
     pools = [Resource(each.id, "flink_compute_pool") for each in inventory.compute_pools]
@@ -85,7 +85,7 @@ def truth(organisation: Organisation, metric: str, labels: Iterable[str]) -> dic
 
 @pytest.fixture(scope="module")
 def prometheus(organisation: Organisation) -> Iterator[RealPrometheus]:
-    """A real Prometheus with the organization's metrics, and a limit of samples that makes cuts."""
+    """A real Prometheus with the organization's metrics, and a sample limit that requires splitting queries."""
     neighbours = organisation.openmetrics([DAY - timedelta(days=1), DAY + timedelta(days=1)], [CFU_MINUTES])
     arguments = ("--query.max-samples=60000",)
     with RealPrometheus(organisation.openmetrics([DAY]), neighbours, arguments=arguments) as server:
@@ -110,7 +110,7 @@ def test_the_same_usage_as_the_generators_own_numbers(prometheus: RealPrometheus
 
 
 def test_topics_are_those_of_the_generator(prometheus: RealPrometheus, organisation: Organisation) -> None:
-    """Bytes and retained bytes per topic are exact; excluded topics are left out."""
+    """Bytes and retained bytes per topic are exact; excluded topics are omitted."""
     with asking(prometheus) as queries:
         found = rows(queries.topics(DAY, TopicSettings(enabled=True)))
     settings = TopicSettings()
@@ -141,19 +141,19 @@ def test_other_organizations_on_the_same_metrics_source_do_not_count(
 
 
 def test_a_day_without_metrics_has_no_rows(prometheus: RealPrometheus, organisation: Organisation) -> None:
-    """Where nothing was scraped, nothing is said; that is not the same as zero."""
+    """A day without samples has no rows, rather than rows of zero."""
     with asking(prometheus) as queries:
         assert not rows(queries.day(DAY - timedelta(days=5), MEASURES, everything(organisation)))
 
 
 def sample(name: str, labels: str, value: str, minute: int = 0) -> str:
-    """One sample of the day."""
+    """Return a sample of the day as text."""
     return f"{name}{{{labels}}} {value} {int(MIDNIGHT.timestamp()) + 60 * minute}\n"
 
 
 @pytest.fixture(scope="module")
 def odd() -> Iterator[RealPrometheus]:
-    """A metrics source with metrics and labels of other names and with odd values."""
+    """A metrics source with renamed metrics and labels, and with unusual values."""
     text = "# TYPE in_bytes gauge\n"
     text += sample("in_bytes", 'job="a",cluster="lkc-1",who="User:sa-1",type="Fetch"', "1.5")
     text += sample("in_bytes", 'job="a",cluster="lkc-1",who="sa-1",type="Produce"', "2.25", 1439)
@@ -174,7 +174,8 @@ def odd() -> Iterator[RealPrometheus]:
 
 @pytest.mark.usefixtures("process")
 def test_names_of_metrics_and_labels_are_the_tenants(odd: RealPrometheus) -> None:
-    """Renamed metrics and labels, matchers and principals in two spellings make one total; nonsense is counted."""
+    """Renamed metrics and labels, matchers, and two spellings of a principal give one total; invalid values are
+    counted."""
     metrics = MetricNames(bytes_in='in_bytes{job="a"}')
     labels = LabelNames(kafka_id="cluster", principal_id="who")
     with asking(odd, metrics, labels) as queries:
@@ -188,7 +189,7 @@ def test_names_of_metrics_and_labels_are_the_tenants(odd: RealPrometheus) -> Non
 
 @pytest.mark.usefixtures("process")
 def test_a_topic_that_lived_shorter_weighs_less(odd: RealPrometheus) -> None:
-    """Retained bytes are averaged over the minutes of the day, as storage is billed by the hour."""
+    """Retained bytes are averaged over the whole day, so that a topic with few samples weighs less."""
     with asking(odd) as queries:
         found = rows(queries.topics(DAY, TopicSettings(enabled=True)))
     assert found == {
@@ -199,7 +200,7 @@ def test_a_topic_that_lived_shorter_weighs_less(odd: RealPrometheus) -> None:
 
 @pytest.mark.usefixtures("process")
 def test_metrics_that_cannot_be_reached_are_unavailable() -> None:
-    """A dead metrics source is no usage of zero."""
+    """An unavailable metrics source is an error, not usage of zero."""
     with RealPrometheus("# EOF\n") as server:
         url = server.url
     limits = Limits(attempts=2, first_backoff_seconds=0.01)
@@ -210,7 +211,7 @@ def test_metrics_that_cannot_be_reached_are_unavailable() -> None:
 
 
 def kept(**totals: dict[tuple[str, str], int]) -> MeasuredUsage:
-    """Kept usage."""
+    """Return stored usage."""
     given: dict[str, Totals] = {
         name: {group: Decimal(value) for group, value in each.items()} for name, each in totals.items()
     }
@@ -218,7 +219,7 @@ def kept(**totals: dict[tuple[str, str], int]) -> MeasuredUsage:
 
 
 def test_statements_are_kept_by_name_and_get_their_owners_later() -> None:
-    """What was measured while the statement was unknown is its owner's as soon as the inventory has it."""
+    """Usage measured while a statement was unknown is assigned to its owner once the inventory has the statement."""
     usage = kept(flink_cfu_minutes_by_statement={("lfcp-1", "job"): 5, ("lfcp-1", "new"): 2}, bytes_in={("c", "sa"): 1})
     known = Inventory((statement("sa-1", uid="1"),))
     nobody = ("flink_cfu_minutes", "lfcp-1", "UNALLOCATED")
@@ -230,7 +231,7 @@ def test_statements_are_kept_by_name_and_get_their_owners_later() -> None:
 
 
 def test_evidence_of_an_earlier_version_keeps_its_owners_until_there_is_better() -> None:
-    """Usage that was stored by owner counts, unless the statements of its pool are known and add up to as much."""
+    """Usage that was stored by owner is kept unless the known statements of its pool add up to at least as much."""
     formerly = {("lfcp-1", "UNALLOCATED"): 5, ("lfcp-2", "sa-9"): 3}
     known = Inventory((statement("sa-1", uid="1"),))
     assert with_owners(DAY, kept(flink_cfu_minutes=formerly).table, known) == kept(flink_cfu_minutes=formerly).table
@@ -241,7 +242,7 @@ def test_evidence_of_an_earlier_version_keeps_its_owners_until_there_is_better()
 
 
 def statement(owner: str | None, *, uid: str, created: date | None = None, deleted: date | None = None) -> Resource:
-    """A statement named `job` in one pool."""
+    """Return a statement named `job` in a pool."""
 
     def instant(day: date | None) -> datetime | None:
         return None if day is None else datetime(day.year, day.month, day.day, 12, tzinfo=UTC)
@@ -264,12 +265,13 @@ def statement(owner: str | None, *, uid: str, created: date | None = None, delet
     ],
 )
 def test_whose_statement_it_was(statements: list[Resource], owner: str) -> None:
-    """Names are reused: only the statements alive that day count, and if their owners differ, the owner is unknown."""
+    """Only statements that existed on that day count; if their owners differ, the usage is unallocated."""
     assert statement_owners(Inventory(tuple(statements)), DAY)(("lfcp-1", "job")) == owner
 
 
 def test_what_is_measured_late_is_still_the_statements() -> None:
-    """The last minutes of what ended just before midnight are its owner's, unless another one has its name by then."""
+    """Usage shortly after a statement ended belongs to its owner, unless another statement has the same name by
+    then."""
     ended = Resource("1", "flink_statement", "job", "lfcp-1", "sa-1", deleted_at=MIDNIGHT - timedelta(seconds=30))
     long_ended = replace(ended, deleted_at=MIDNIGHT - timedelta(hours=2))
     following = Resource("2", "flink_statement", "job", "lfcp-1", "sa-2", created_at=MIDNIGHT + timedelta(minutes=5))
@@ -285,5 +287,5 @@ def test_what_is_measured_late_is_still_the_statements() -> None:
     [("m", 'm{a!=""}'), ("m{}", 'm{a!=""}'), ('m{x="1",}', 'm{x="1",a!=""}'), ('m{x="1"}', 'm{x="1",a!=""}')],
 )
 def test_selectors(metric: str, selector: str) -> None:
-    """A metric's own matchers are kept in addition to ours."""
+    """The matchers of a configured metric are combined with ours."""
     assert select(metric, ("a",)) == selector

@@ -35,18 +35,18 @@ HOURLY = LineDefaults("kafka-prod", "kafka_cluster", "Production", "EUR", "hourl
 
 
 def charge(quantity: Fraction | int, rate: str) -> Charge:
-    """Something at a rate."""
+    """Return a charge at a rate."""
     return Charge("KAFKA", "THING", Fraction(quantity), "GiB", Decimal(rate))
 
 
 def line(quantity: Fraction | int, rate: str) -> BillingLine:
-    """Its one daily line."""
+    """Return the only daily line of a charge."""
     (found,) = billing_lines(charge(quantity, rate), DAILY, DAY)
     return found
 
 
 def test_a_daily_line_says_everything() -> None:
-    """A line is at midnight UTC and carries quantity, unit, rate, cost, currency and resource."""
+    """A line is at midnight UTC and has quantity, unit, rate, cost, currency and resource."""
     found = line(72, "0.50")
     assert (found.timestamp, found.granularity, found.currency) == (datetime(2026, 11, 10, tzinfo=UTC), "daily", "EUR")
     assert (found.resource_id, found.resource_type, found.resource_name) == (
@@ -63,13 +63,13 @@ def test_a_daily_line_says_everything() -> None:
     [
         (Fraction(1, GIB), "1", "0.000000000931", "0.000000000931322574615478515625"),
         (Fraction(1, 3), "0.01", "0.003333333333", "1/300"),
-        (Fraction(5, 10**13), "1", "0.000000000000", "0.0000000000005"),  # a tie goes to the even neighbour …
-        (Fraction(15, 10**13), "1", "0.000000000002", "0.0000000000015"),  # … wherever that lies
+        (Fraction(5, 10**13), "1", "0.000000000000", "0.0000000000005"),  # ties are rounded to the even neighbour …
+        (Fraction(15, 10**13), "1", "0.000000000002", "0.0000000000015"),  # … in both directions
         (Fraction(10**25), "9.999999999999", "99999999999990000000000000.000000000000", None),
     ],
 )
 def test_the_cost_is_rounded_once_and_half_even(quantity: Fraction, rate: str, cost: str, original: str | None) -> None:
-    """The cost has twelve decimals, and what was rounded away is kept as text."""
+    """The cost has twelve decimals; an exact value with more is kept as text."""
     found = line(quantity, rate)
     assert f"{found.total_cost:.12f}" == cost
     kept = dict(part.split("=", 1) for part in (found.original_text or "").split(";") if part)
@@ -77,14 +77,14 @@ def test_the_cost_is_rounded_once_and_half_even(quantity: Fraction, rate: str, c
 
 
 def test_the_cost_does_not_come_from_the_rounded_quantity() -> None:
-    """A third of a GiB at three million is a million, although the quantity shown is 0.333333333333."""
+    """A third of a GiB at three million costs exactly a million, although the quantity is shown as 0.333333333333."""
     found = line(Fraction(1, 3), "3000000")
     assert (found.quantity, found.total_cost) == (Decimal("0.333333333333"), Decimal(1_000_000))
     assert found.original_text == "quantity=1/3"
 
 
 def test_a_cost_beyond_reason_is_refused() -> None:
-    """What does not fit 26 digits is a fault of the data, not of the program."""
+    """A cost with more than 26 digits before the decimal point is an error of the source's data."""
     with pytest.raises(SourceDataError, match="too large"):
         line(Fraction(10**27), "1")
 
@@ -109,30 +109,30 @@ def test_hourly_lines_add_up_to_the_daily_one(quantity: Fraction, rate: Decimal)
 
 @given(st.fractions(min_value=0, max_value=10**6, max_denominator=10**9))
 def test_an_exact_value_is_spelt_without_loss(value: Fraction) -> None:
-    """What is written down is the very number."""
+    """The text of an exact value can be parsed to the same value."""
     assert Fraction(exact_text(value)) == value
 
 
 def test_quantities() -> None:
-    """Things count 24 hours, bytes on disk their mean for 24 hours, traffic its sum; a GiB is 2³⁰ bytes."""
+    """Fixed units count 24 hours, bytes on disk their mean for 24 hours, traffic its sum; a GiB is 2³⁰ bytes."""
     reading = Reading(Fraction(3 * GIB, 2), 24, 24)
     assert (for_hours(3), gib_hours(reading), gib(reading)) == (Fraction(72), Fraction(36), Fraction(3, 2))
 
 
 def test_no_reading_is_no_zero() -> None:
-    """A day without a sample raises, and says of what."""
+    """A day without a sample raises an error that names the metric."""
     with pytest.raises(SourceDataError, match=r"no sample of kafka_log_log_size on this day"):
         measured(None, "kafka_log_log_size")
 
 
 def test_a_day_seen_in_part_says_so() -> None:
-    """The description says how much of the day was measured, and is empty for a complete day."""
+    """The description says how much of the day was measured; for a complete day it is empty."""
     assert coverage(Reading(Fraction(1), 21, 24)) == "measured at 21 of 24 steps"
     assert coverage(Reading(Fraction(1), 24, 24)) is None
 
 
 def test_a_bad_day_is_its_own_error() -> None:
-    """A day that cannot be measured is that day's error; the days around it have their bills."""
+    """A day that cannot be measured has an error; the days around it have their bills."""
     days = DayRange(date(2026, 11, 10), date(2026, 11, 14))
 
     def charges(day: date) -> list[Charge]:
@@ -154,7 +154,7 @@ def test_a_bad_day_is_its_own_error() -> None:
 
 
 def test_an_unreachable_source_fails_the_gathering() -> None:
-    """The source did not respond: the failure is not one of single days."""
+    """If the source does not respond, the whole gathering fails, rather than single days."""
 
     def charges(day: date) -> list[Charge]:
         raise SourceUnavailable("connection refused", source="metrics")

@@ -1,4 +1,4 @@
-"""The days that ``docs/costs.md`` calculates by hand, through the whole pipeline, from a real Prometheus."""
+"""The examples that ``docs/costs.md`` calculates by hand, through the whole pipeline with a real Prometheus."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GIB = 2**30
 
 
 class Example:
-    """One ``### One day, by hand`` of the page: its settings and its tables (rows of cells without markup)."""
+    """A section ``### One day, by hand`` of the page: its settings and its tables (rows of cells without markup)."""
 
     def __init__(self, heading: str) -> None:
         text = PAGE.partition(f"\n## {heading}\n")[2].partition("### One day, by hand")[2].partition("\n##")[0]
@@ -37,7 +37,7 @@ class Example:
 
     @property
     def exact_costs(self) -> dict[str, str]:
-        """The exact cost by product type, where it is not the cost already."""
+        """The exact costs by product type that are longer than the cost."""
         exact = {line[0]: line[2].rpartition("= ")[2] for line in self.lines}
         return {name: value for name, value in exact.items() if len(value.partition(".")[2]) > 12}
 
@@ -52,13 +52,13 @@ def _cells(row: str) -> list[str]:
 
 
 def until_now(value: Value) -> Value:
-    """The same, but nothing from the future."""
+    """Return the same values without those in the future."""
     last = (NOW - Scrapes(FIRST, TODAY).start) // timedelta(minutes=1)
     return lambda minute: value(minute) if minute <= last else None
 
 
 def configuration(folder: Path, ecosystem: str, url: str, settings: str) -> Path:
-    """A configuration file with one tenant, ``it``."""
+    """Write a configuration file with one tenant, ``it``; return its path."""
     plugin = {"metrics": {"url": url}, **yaml.safe_load(settings)}
     tenant = {
         "ecosystem": ecosystem,
@@ -74,7 +74,7 @@ def configuration(folder: Path, ecosystem: str, url: str, settings: str) -> Path
 
 
 def assert_as_documented(ran: Ran, example: Example) -> None:
-    """The stored day is the documented one to the last digit, and every day adds up."""
+    """Check that the stored day is exactly the documented one, and that every day adds up."""
     assert ran.result.outcome is RunOutcome.COMPLETED, ran.result.errors
     bill = ran.bill(DAY)
     assert {line["product_type"]: f"{line['total_cost']:.12f}" for line in bill} == example.bill
@@ -144,8 +144,8 @@ cost_types:
 
 @pytest.mark.usefixtures("process")
 def test_runs_repeat_and_hours_add_up(tmp_path: Path) -> None:
-    """A day that was not scraped has no bill and is named. A second run calculates nothing again. In hours, the same
-    money has 24 times as many lines."""
+    """A day that was not scraped has an error instead of a bill, a second run calculates nothing, and hourly lines are
+    24 times as many with the same sums."""
     silent = (DAY - FIRST - timedelta(days=1)) // timedelta(minutes=1)
 
     def scraped(value: Value) -> Value:
@@ -178,7 +178,7 @@ def test_runs_repeat_and_hours_add_up(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("heading", ["Self-managed Kafka", "Generic metrics"])
 def test_the_page_has_what_is_tested(heading: str) -> None:
-    """The examples are really read from the page."""
+    """The examples are complete, as read from the page."""
     example = Example(heading)
     assert "cluster_id" in example.settings
     assert len(example.inputs) >= 4

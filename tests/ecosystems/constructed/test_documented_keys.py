@@ -1,4 +1,4 @@
-"""The tables of ``docs/costs.md`` that list every key."""
+"""The tables of settings in ``docs/costs.md``."""
 
 from __future__ import annotations
 
@@ -18,42 +18,42 @@ PAGE = (Path(__file__).parents[3] / "docs" / "costs.md").read_text(encoding="utf
 
 
 def documented(heading: str) -> dict[str, str]:
-    """Key to default, as one table of the page says."""
+    """Return the defaults by key, as listed in one table of the page."""
     table = PAGE.partition(f"\n### {heading}\n")[2].partition("\n#")[0]
     return dict(re.findall(r"^\| `([^`]+)` \| (required|none|`[^`]+`) \|", table, re.MULTILINE))
 
 
 def existing(model: type[PluginSettings], without: type[PluginSettings]) -> dict[str, FieldInfo]:
-    """The keys of a model that another one does not have yet."""
+    """Return the keys of a model that another one does not have."""
     known = dict(walk(without)).keys()
     return {path: info for path, info in walk(model) if path not in known and not holds_others(info)}
 
 
 def assert_same(heading: str, model: type[PluginSettings], without: type[PluginSettings]) -> None:
-    """The table has the model's keys, no others, and their defaults."""
+    """Check that the table lists exactly the model's keys and their defaults."""
     keys = existing(model, without)
-    # a value that is one of several kinds has no keys of its own to leave out
+    # a field with several possible types has no keys of its own to omit
     keys |= {path: info for path, info in walk(model) if path == "cost_types" or path.endswith("cost_quantity")}
     assert documented(heading) == {path: default(info) for path, info in keys.items()}
 
 
 def test_the_keys_of_both() -> None:
-    """What the two ecosystems share."""
+    """The keys that both ecosystems share are documented."""
     assert_same("Of both", ConstructedSettings, PluginSettings)
 
 
 def test_the_keys_of_a_cluster() -> None:
-    """What only a self-managed cluster has; ``metrics`` is documented with every ecosystem."""
+    """The keys of only a self-managed cluster are documented; ``metrics`` is documented with every ecosystem."""
     assert_same("Of `self_managed_kafka`", SelfManagedKafkaSettings, ConstructedSettings)
 
 
 def test_the_keys_of_generic_metrics() -> None:
-    """What only a system known by its metrics has."""
+    """The keys of only generic metrics are documented."""
     assert_same("Of `generic_metrics_only`", GenericMetricsSettings, ConstructedSettings)
 
 
 def test_the_presets() -> None:
-    """The table of presets has the names in the code."""
+    """The table of presets lists the names in the code."""
     rows = re.findall(
         r"^\| `(bytes_in|bytes_out|log_size|quota_in|quota_out)` \| `([^`]+)` \| `([^`]+)` \|$", PAGE, re.M
     )

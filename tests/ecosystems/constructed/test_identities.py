@@ -28,17 +28,17 @@ REFUSAL = Answer('{"status":"error","errorType":"bad_data","error":"parse error"
 
 
 def source(**keys: Any) -> IdentitySource:
-    """An identity source."""
+    """Return an identity source."""
     return IdentitySource.model_validate(keys)
 
 
 def client_of(url: str) -> PrometheusClient:
-    """A client of a metrics source."""
+    """Return a client of a metrics source."""
     return PrometheusClient(MetricsSettings(url=url), stop=Event())
 
 
 def test_static_identities_are_active_on_the_resource() -> None:
-    """Whom the configuration names is in the inventory with its team, and holds a grant on the resource."""
+    """Configured identities are in the inventory with their teams, and have a grant on the resource."""
     listing = InventoryBuilder()
     given = [
         {"identity_id": "alice", "identity_type": "user", "display_name": "Alice", "team": "payments"},
@@ -54,7 +54,7 @@ def test_static_identities_are_active_on_the_resource() -> None:
 
 
 def test_every_type_of_identity_pays() -> None:
-    """No static identity can be of a type that never pays."""
+    """Every type of a static identity can be charged."""
     (tier,) = PAYER_TIERS
     assert {"principal", "team", "user", "service_account"} <= tier
     assert "system" not in tier
@@ -62,7 +62,7 @@ def test_every_type_of_identity_pays() -> None:
 
 @pytest.mark.usefixtures("process")
 def test_who_was_seen_lately() -> None:
-    """All identities that the query named within the window are found, past ones included; others are not."""
+    """All identities in the query's results within the window are found, also past ones, and no others."""
     seen = Scrapes(TODAY - timedelta(days=1), TODAY)
     minute = (NOW - seen.start) // timedelta(minutes=1)
     spans = {"here": (minute - 200, minute), "gone": (minute - 50, minute - 30), "long_gone": (0, minute - 300)}
@@ -87,7 +87,7 @@ def test_who_was_seen_lately() -> None:
 
 
 def test_a_static_identity_wins_over_a_discovered_one() -> None:
-    """Named by both, an identity is listed once, as the configuration describes it."""
+    """An identity that is both configured and discovered is listed once, as configured."""
     answer = '{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"p":"a"},"values":[[1,"1"]]}]}}'
     both = source(source="both", static_identities=[{"identity_id": "a", "identity_type": "team"}])
     listing = InventoryBuilder()
@@ -98,7 +98,7 @@ def test_a_static_identity_wins_over_a_discovered_one() -> None:
 
 
 def test_a_part_that_cannot_be_listed_is_a_failure() -> None:
-    """A refused query leaves its type incomplete and says why; the rest is listed."""
+    """A rejected query makes its type incomplete, with the reason; the rest is listed."""
     listing = InventoryBuilder()
     with Loopback(lambda _: REFUSAL) as server, client_of(server.url) as client:
         with pytest.raises(SourceRejected):

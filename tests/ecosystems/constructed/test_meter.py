@@ -1,4 +1,4 @@
-"""Quantities of one day, from a real Prometheus: gaps, resets, restarts, days without anything."""
+"""Quantities of one day, from a real Prometheus: gaps, resets, restarts, and days without samples."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ RATE = 1_048_576
 
 
 def of_day(minute: int) -> int:
-    """The minute of DAY; negative before it."""
+    """Return the minute within DAY; negative before it."""
     return minute - MINUTES_OF_A_DAY
 
 
 def restarted(minute: int) -> int | None:
-    """A counter that rises steadily, but is away from 10:00 to 10:05 of DAY and starts again at zero."""
+    """Return a counter that rises steadily, but is missing from 10:00 to 10:05 of DAY and then restarts at zero."""
     at = of_day(minute)
     if 600 <= at < 605:
         return None
@@ -39,7 +39,7 @@ def restarted(minute: int) -> int | None:
 
 
 def scrapes() -> Scrapes:
-    """Three days of scrapes."""
+    """Return three days of scrapes."""
     seen = Scrapes(BEFORE, AFTER)
     seen.counter("sent_total", {"who": "steady"}, steady(RATE))
     seen.counter("sent_total", {"who": "restarted"}, restarted)
@@ -64,7 +64,7 @@ def prometheus() -> Iterator[RealPrometheus]:
 
 @contextmanager
 def meter(url: str, step: timedelta = HOUR) -> Iterator[Meter]:
-    """A meter at work."""
+    """Open a meter."""
     with PrometheusClient(MetricsSettings(url=url), stop=Event()) as client:
         yield Meter(client, step)
 
@@ -77,7 +77,7 @@ def hourly(prometheus: RealPrometheus) -> Iterator[Meter]:
 
 
 def test_a_gauge_is_averaged_over_the_day(hourly: Meter) -> None:
-    """The average of half a day at 100 and half at 160, with a constant 10 of another series, is 140; all steps are
+    """The mean of half a day at 100 and half at 160, plus a constant 10 of another series, is 140; all steps are
     measured."""
     reading = hourly.mean("size", DAY)
     assert reading is not None
@@ -86,7 +86,7 @@ def test_a_gauge_is_averaged_over_the_day(hourly: Meter) -> None:
 
 @pytest.mark.parametrize("seconds", [60, 900, 86400])
 def test_the_step_only_says_how_closely_one_looks(prometheus: RealPrometheus, seconds: int) -> None:
-    """A gauge's mean is the same at every step that sees the change; one look a day sees the evening."""
+    """A gauge's mean is the same at every step that covers the change; a single step sees only the evening."""
     with meter(prometheus.url, timedelta(seconds=seconds)) as opened:
         reading = opened.mean("size", DAY)
     assert reading is not None
@@ -95,7 +95,7 @@ def test_the_step_only_says_how_closely_one_looks(prometheus: RealPrometheus, se
 
 
 def test_what_was_not_seen_is_not_zero(hourly: Meter) -> None:
-    """A gauge seen for half a day has the mean of that half, and the reading says how much was seen."""
+    """A gauge with samples for half a day has the mean of that half, and the reading has the number of steps."""
     reading = hourly.mean("half", DAY)
     assert reading is not None
     assert (reading.value, reading.steps) == (Fraction(7), 12)
@@ -103,14 +103,14 @@ def test_what_was_not_seen_is_not_zero(hourly: Meter) -> None:
 
 @pytest.mark.parametrize("query", ["size", "sum(size)", "sum(increase(sent_total[3600s]))"])
 def test_a_day_without_a_sample_has_no_reading(hourly: Meter, query: str) -> None:
-    """Nothing was measured, which is not the same as a quantity of zero."""
+    """A day without samples has no reading, rather than a quantity of zero."""
     assert hourly.mean(query, NEVER) is None
     assert hourly.total(query, NEVER) is None
     assert hourly.increase("sent_total", NEVER) is None
 
 
 def test_what_is_no_number_was_not_seen(hourly: Meter) -> None:
-    """NaN for an hour is an hour without a value."""
+    """An hour of NaN counts as an hour without a value."""
     reading = hourly.mean("odd", DAY)
     assert reading is not None
     assert (reading.value, reading.steps) == (Fraction(5), 23)
@@ -118,34 +118,34 @@ def test_what_is_no_number_was_not_seen(hourly: Meter) -> None:
 
 @pytest.mark.parametrize("query", ["endless", "debt"])
 def test_what_nobody_could_bill_is_refused(hourly: Meter, query: str) -> None:
-    """An infinite or a negative quantity is an error."""
+    """An infinite or negative quantity is an error."""
     with pytest.raises(SourceDataError, match="cannot be billed"):
         hourly.mean(query, DAY)
 
 
 @pytest.mark.parametrize("text", ["1e999", "1e-999", "abc"])
 def test_absurd_numbers_are_refused(text: str) -> None:
-    """Neither numbers beyond reason nor texts are quantities."""
+    """Numbers that are too large or too small, and other texts, are errors."""
     with pytest.raises(SourceDataError):
         billable(text)
 
 
 def test_steps_tile_the_day(hourly: Meter) -> None:
-    """Summing what each step brought counts every minute once: a steady counter gives its whole day."""
+    """The increases of all steps count every minute once: a steady counter gives its whole day."""
     reading = hourly.total('sum(increase(sent_total{who="steady"}[3600s]))', DAY)
     assert reading is not None
     assert (reading.value, reading.steps) == (Fraction(RATE * MINUTES_OF_A_DAY), 24)
 
 
 def test_an_increase_is_that_of_the_day(hourly: Meter) -> None:
-    """A steady counter rises by a day's worth; the days before and after have no part in it."""
+    """The increase of a steady counter is that of the day, without the days before and after."""
     reading = hourly.increase('sent_total{who="steady"}', DAY)
     assert reading is not None
     assert reading.value == RATE * MINUTES_OF_A_DAY
 
 
 def test_a_gap_costs_nothing(hourly: Meter) -> None:
-    """Four hours without scrapes: the counter went on, and so does the bill. Steps would have lost them."""
+    """After four hours without scrapes, the increase over the day is complete; the sum of the steps lacks the gap."""
     whole = hourly.increase('sent_total{who="gap"}', DAY)
     steps = hourly.total('sum(increase(sent_total{who="gap"}[3600s]))', DAY)
     assert whole is not None
@@ -156,20 +156,20 @@ def test_a_gap_costs_nothing(hourly: Meter) -> None:
 
 
 def test_a_restart_is_made_good(hourly: Meter) -> None:
-    """A counter that falls to zero has started again: what it counted before and after is added up."""
+    """If a counter restarts at zero, the increases before and after are added."""
     shares = hourly.increase_by("sent_total", "who", DAY).values
     lost = RATE * MINUTES_OF_A_DAY - shares["restarted"]
-    assert 0 <= lost <= 7 * RATE  # what was sent while it was away
+    assert 0 <= lost <= 7 * RATE  # what was sent while it was missing
 
 
 def test_a_young_counter_counts_from_its_beginning(hourly: Meter) -> None:
-    """A counter born at noon has half a day."""
+    """A counter that begins at noon counts half a day."""
     shares = hourly.increase_by("sent_total", "who", DAY).values
     assert abs(shares["young"] - RATE * 720) <= RATE
 
 
 def test_what_has_no_label_is_kept_apart(hourly: Meter) -> None:
-    """The series without the label are under the empty name."""
+    """Series without the label are summed under the empty name."""
     shares = hourly.increase_by("sent_total", "who", DAY).values
     assert shares[""] == shares["steady"] == Decimal(RATE * MINUTES_OF_A_DAY)
     per_step = hourly.total_by("sum by (who) (increase(sent_total[3600s]))", "who", DAY).values
@@ -177,7 +177,7 @@ def test_what_has_no_label_is_kept_apart(hourly: Meter) -> None:
 
 
 def test_values_that_do_not_count_are_dropped_and_counted(hourly: Meter) -> None:
-    """In a split, NaN, infinite and negative values are left out."""
+    """In a split, NaN, infinite and negative values are dropped and counted."""
     assert hourly.total_by("odd", "who", DAY).dropped == 1
     assert hourly.total_by("endless", "who", DAY).dropped == 1
     debt = hourly.total_by("debt", "who", DAY)
@@ -185,7 +185,7 @@ def test_values_that_do_not_count_are_dropped_and_counted(hourly: Meter) -> None
 
 
 def test_presence_counts_steps(hourly: Meter) -> None:
-    """An identity was present at as many steps as the query named it, with any value."""
+    """The presence of an identity is the number of steps at which the query returns it, with any value."""
     assert hourly.presence("sent_total", "who", DAY).values == {
         "steady": Decimal(24),
         "restarted": Decimal(24),
@@ -197,7 +197,7 @@ def test_presence_counts_steps(hourly: Meter) -> None:
 @pytest.mark.usefixtures("process")
 @pytest.mark.parametrize("limit", [4000, 500, 65])
 def test_a_question_that_is_too_large_is_asked_in_pieces(limit: int) -> None:
-    """Under any limit of samples the numbers stay the same, and the second day does not begin with a refusal."""
+    """With any limit of samples the numbers are the same, although queries are split."""
     query = 'sum(avg_over_time(size{disk="b"}[3600s]))'
     with (
         RealPrometheus(scrapes().text(), arguments=(f"--query.max-samples={limit}",)) as server,
@@ -214,7 +214,7 @@ def test_a_question_that_is_too_large_is_asked_in_pieces(limit: int) -> None:
 
 @pytest.mark.usefixtures("process")
 def test_a_source_that_refuses_everything_is_an_error() -> None:
-    """When even one step is too large, the query fails instead of being repeated endlessly."""
+    """If even one step is too large, the query fails instead of being repeated endlessly."""
     with (
         RealPrometheus(scrapes().text(), arguments=("--query.max-samples=1",)) as server,
         meter(server.url) as opened,
@@ -224,7 +224,7 @@ def test_a_source_that_refuses_everything_is_an_error() -> None:
 
 
 def test_a_second_is_a_step_too(prometheus: RealPrometheus) -> None:
-    """86,400 steps are more points than the server gives at once; they come in pieces."""
+    """86,400 steps exceed the number of points of a response; they are requested in parts."""
     with meter(prometheus.url, timedelta(seconds=1)) as opened:
         reading = opened.mean('size{disk="b"}', DAY)
     assert reading is not None
@@ -232,7 +232,7 @@ def test_a_second_is_a_step_too(prometheus: RealPrometheus) -> None:
 
 
 def test_a_source_that_moves_evaluation_times_is_refused() -> None:
-    """A front end that aligns ranges with the step would bill the wrong hours."""
+    """A front end that aligns ranges with the step is an error, because it would bill the wrong hours."""
 
     def aligned(request: Asked) -> Answer:
         step = int(request.form["step"].removesuffix("s"))
@@ -246,7 +246,7 @@ def test_a_source_that_moves_evaluation_times_is_refused() -> None:
 
 
 def test_everything_is_asked_within_the_day() -> None:
-    """The first step ends one millisecond before 01:00, the last one before midnight."""
+    """The first step ends one millisecond before 01:00, the last one a millisecond before midnight."""
     asked: list[tuple[datetime, datetime]] = []
 
     def script(request: Asked) -> Answer:

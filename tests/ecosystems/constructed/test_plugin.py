@@ -1,4 +1,4 @@
-"""What ecosystems with constructed costs have in common, with one that is made of nothing else."""
+"""The common part of ecosystems with constructed costs, tested with a minimal one."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ CLOSED: list[str] = []
 
 
 def start(context: TenantContext, settings: ConstructedSettings) -> ConstructedGatherer:
-    """One machine at ten a day, which ann uses."""
+    """Open a gatherer for one machine at ten a day, which ann uses."""
     connections = ExitStack()
     connections.callback(CLOSED.append, context.tenant_name)
     return ConstructedGatherer(
@@ -67,12 +67,12 @@ SETTINGS = ConstructedSettings(cluster_id="m-1", display_name="Big one", chargeb
 
 @pytest.fixture
 def context(tmp_path: Path) -> TenantContext:
-    """A tenant that pays in crowns."""
+    """A tenant with the currency SEK."""
     return TenantContext("acme", "acme-id", "SEK", DAY, Event(), str(tmp_path))
 
 
 def test_everything_is_billed_for_the_one_resource(context: TenantContext) -> None:
-    """Lines carry the resource of the settings, their granularity, and the tenant's currency."""
+    """Lines have the resource of the settings, the configured granularity, and the tenant's currency."""
     with MACHINES.open(context, SETTINGS) as opened:
         (gathered,) = opened.billing(DayRange(DAY, DAY + timedelta(days=1)))
     assert len(gathered.lines) == 24
@@ -82,7 +82,7 @@ def test_everything_is_billed_for_the_one_resource(context: TenantContext) -> No
 
 
 def test_what_the_ecosystem_gives_is_what_is_asked(context: TenantContext) -> None:
-    """Usage, inventory and findings are the ecosystem's own; topics there are none."""
+    """Usage, inventory and findings come from the ecosystem; there are no topics."""
     with MACHINES.open(context, SETTINGS) as opened:
         assert opened.usage(DAY, Inventory()).table.column("subject").to_pylist() == ["ann"]
         assert opened.topics(DAY).table.num_rows == 0
@@ -91,7 +91,7 @@ def test_what_the_ecosystem_gives_is_what_is_asked(context: TenantContext) -> No
 
 
 def test_connections_are_closed_at_the_end(context: TenantContext) -> None:
-    """The end of the ``with`` closes what was opened, also when the work failed."""
+    """Leaving the ``with`` block closes the connections, also after an error."""
     CLOSED.clear()
     with pytest.raises(ZeroDivisionError), MACHINES.open(context, SETTINGS):
         Fraction(1, 0)
@@ -99,7 +99,7 @@ def test_connections_are_closed_at_the_end(context: TenantContext) -> None:
 
 
 def test_settings_of_another_ecosystem_are_refused(context: TenantContext) -> None:
-    """An ecosystem works with settings of its own model only, and says so."""
+    """Settings of another ecosystem's model are an error."""
     assert MACHINES.tenant_catalogue(SETTINGS).aliases == {"M": "MACHINE"}
     with pytest.raises(TypeError, match="not settings of self_managed_kafka: ConstructedSettings"):
         kafka.open(context, SETTINGS)
@@ -118,7 +118,7 @@ HOUR = timedelta(hours=1)
 
 @pytest.fixture(scope="module")
 def prometheus() -> Iterator[RealPrometheus]:
-    """Two series that are scraped until now, and one that was until three hours ago."""
+    """Two series that are scraped until now, and one that ended three hours ago."""
     seen = Scrapes(TODAY - timedelta(days=1), TODAY)
     now = (NOW - seen.start) // timedelta(minutes=1)
     for name in "ab":
@@ -129,7 +129,7 @@ def prometheus() -> Iterator[RealPrometheus]:
 
 
 def test_a_query_without_series_is_a_finding(prometheus: RealPrometheus) -> None:
-    """Series are counted; none now is a warning where there were some within the last day, else a failure."""
+    """A query without series is a warning if it had some within the last day, else a failure."""
     with PrometheusClient(MetricsSettings(url=prometheus.url), stop=Event()) as client:
         asked = [
             partial(series_of, client, query, FixedClock()) for query in ("there", "sum(gone) # bytes", "sum(never)")
@@ -143,7 +143,7 @@ def test_a_query_without_series_is_a_finding(prometheus: RealPrometheus) -> None
 
 
 def test_a_range_that_differs_from_the_step_is_warned_of() -> None:
-    """A summed query with a range of five minutes at steps of an hour leaves eleven twelfths out."""
+    """A query that sums a range of five minutes at steps of an hour misses eleven twelfths, which is a warning."""
     warning = range_warning("PG_NETWORK", "sum(increase(sent[5m]))", HOUR)
     assert warning is not None
     assert (warning.ok, warning.warning) == (True, True)
@@ -162,7 +162,7 @@ def rows(**measures: Shares) -> list[tuple[str, str, str, Decimal]]:
 
 
 def test_each_measure_by_identity() -> None:
-    """Rows are ordered by measure and identity; a series that is all zero has a row of zero."""
+    """Rows are ordered by measure and identity; a series of zeros has a row of zero."""
     found = rows(bytes_out=Shares({"carol": Decimal(7)}), bytes_in=Shares({"bob": Decimal(0), "alice": Decimal("1.5")}))
     assert found == [
         ("bytes_in", "kafka-prod", "alice", Decimal("1.5")),
@@ -172,7 +172,7 @@ def test_each_measure_by_identity() -> None:
 
 
 def test_what_belongs_to_nobody_keeps_its_weight() -> None:
-    """Among series with an identity, usage of those without one is unowned and keeps its weight."""
+    """If other series have an identity, usage without one is unowned and keeps its weight."""
     found = rows(bytes_in=Shares({"alice": Decimal(3), "": Decimal(4), "UNALLOCATED": Decimal(1)}))
     assert [(subject, value) for _, _, subject, value in found] == [
         ("UNALLOCATED", Decimal(5)),
@@ -181,11 +181,11 @@ def test_what_belongs_to_nobody_keeps_its_weight() -> None:
 
 
 def test_a_metric_that_names_nobody_measured_nothing() -> None:
-    """Without a single label value there is no usage at all: the cost goes down the chain instead of to UNALLOCATED."""
+    """If no series has a label value, there is no usage, so that the next method applies instead of UNALLOCATED."""
     assert rows(bytes_in=Shares({"": Decimal(4)})) == []
 
 
 def test_dropped_values_are_counted() -> None:
-    """What did not count is added up over the measures."""
+    """Dropped values are summed over the measures."""
     measured = measured_usage(MEASURED_DAY, "c", {"bytes_in": Shares({}, 2), "bytes_out": Shares({}, 3)})
     assert measured.dropped == 5

@@ -1,4 +1,4 @@
-"""The little PromQL that is written or looked at."""
+"""The few parts of PromQL that are generated or inspected."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HOUR = timedelta(hours=1)
     ],
 )
 def test_selectors_are_narrowed(series: str, matchers: tuple[str, ...], expected: str) -> None:
-    """Matchers of the metric's own come first, then ours."""
+    """The metric's own matchers come first, then ours."""
     assert select(series, *matchers) == expected
 
 
@@ -39,7 +39,7 @@ def test_selectors_are_narrowed(series: str, matchers: tuple[str, ...], expected
     ],
 )
 def test_a_label_is_mentioned_only_by_a_matcher(series: str, mentioned: bool) -> None:
-    """A text that looks like the label is not the label."""
+    """A label counts only in a matcher, not within a value or another name."""
     assert mentions(series, "topic") is mentioned
 
 
@@ -68,5 +68,5 @@ def test_the_placeholder_becomes_the_step() -> None:
     ],
 )
 def test_ranges_of_another_length_are_noticed(query: str, foreign: list[str]) -> None:
-    """A range that is not the step is reported as written; texts and subqueries are no ranges."""
+    """A range that is not equal to the step is reported as written; strings and subqueries are ignored."""
     assert foreign_ranges(query, HOUR) == foreign

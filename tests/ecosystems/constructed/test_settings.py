@@ -20,13 +20,13 @@ from chargeback.ecosystems.constructed.settings import (
 
 @pytest.mark.parametrize("text", ["0", "0.0001", "12", "0.123456789012"])
 def test_a_rate_is_the_very_decimal(text: str) -> None:
-    """A rate in quotes is taken to the last digit."""
+    """A rate in quotes is an exact decimal."""
     assert TypeAdapter(Rate).validate_python(text) == Decimal(text)
 
 
 @pytest.mark.parametrize("value", [0.5, "-0.1", "0.1234567890123", "1e10", "NaN", "cheap", None, True])
 def test_what_is_no_rate(value: object) -> None:
-    """Floats, negative, endless and too precise rates are refused."""
+    """Floats and rates that are negative, infinite or too precise are errors."""
     with pytest.raises(ValidationError):
         TypeAdapter(Rate).validate_python(value)
 
@@ -35,7 +35,7 @@ def test_what_is_no_rate(value: object) -> None:
     "text", ["bytes", " bytes_total ", "ns:bytes", 'bytes{job="a"}', 'bytes{job=~"a|b", x!="}"}', "bytes{}"]
 )
 def test_names_of_series(text: str) -> None:
-    """A name, with matchers if need be, is accepted without the space around it."""
+    """A name, with or without matchers, is accepted, and white space around it is removed."""
     assert TypeAdapter(SeriesName).validate_python(text) == text.strip()
 
 
@@ -43,13 +43,13 @@ def test_names_of_series(text: str) -> None:
     "text", ["", "sum(x)", "bytes[5m]", "bytes{", "bytes{job=a}", 'by-tes{job="a"}', "bytes offset 1h"]
 )
 def test_what_is_no_name_of_a_series(text: str) -> None:
-    """An expression is not a name."""
+    """An expression is not accepted as a name."""
     with pytest.raises(ValidationError, match="should be the name of a metric"):
         TypeAdapter(SeriesName).validate_python(text)
 
 
 def test_matchers_have_no_braces() -> None:
-    """Matchers narrow every metric; braces around them are a mistake that is named."""
+    """Matchers that apply to every metric are written without braces; braces are an error."""
     adapter: TypeAdapter[str] = TypeAdapter(Matchers)
     assert adapter.validate_python('job="kafka", env=~"prod.*"') == 'job="kafka", env=~"prod.*"'
     assert adapter.validate_python("") == ""
@@ -73,7 +73,7 @@ def test_matchers_have_no_braces() -> None:
     ],
 )
 def test_identity_sources_that_cannot_work(keys: dict[str, Any], message: str) -> None:
-    """Each mistake is named."""
+    """The error describes each mistake."""
     with pytest.raises(ValidationError, match=message):
         IdentitySource.model_validate(keys)
 
@@ -86,7 +86,7 @@ def test_teams() -> None:
 
 @pytest.mark.parametrize(("step", "fits"), [(1, True), (300, True), (3600, True), (86400, True), (7000, False)])
 def test_the_step_divides_the_day(step: int, fits: bool) -> None:
-    """Costs are measured day by day: steps must tile it."""
+    """The step must divide a day, because costs are measured per day."""
     keys = {"cluster_id": "c", "metrics_step_seconds": step}
     if fits:
         assert ConstructedSettings.model_validate(keys).metrics_step_seconds == step
@@ -96,7 +96,7 @@ def test_the_step_divides_the_day(step: int, fits: bool) -> None:
 
 
 def test_policies_ask_for_measures_that_exist() -> None:
-    """A policy that names an unknown measure is refused; the message lists the known ones."""
+    """A policy with an unknown measure is an error that lists the known ones."""
     policy = {"X": {"portions": [{"share": "1", "try": ["usage(bytes_in + typo)"]}]}}
     with pytest.raises(ValueError, match="no such measure: typo; there are bytes_in"):
         check_known_measures(policy, frozenset({"bytes_in"}))

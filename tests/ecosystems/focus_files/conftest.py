@@ -1,4 +1,4 @@
-"""Files in FOCUS, and a tenant that has them as its bill."""
+"""Files in FOCUS, and a tenant whose bill they are."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Row = Mapping[str, Any]
 
 
 def row(**changes: Any) -> dict[str, Any]:
-    """A row of a bill: an hour of a broker."""
+    """Return a row of a bill: an hour of a broker."""
     return {
         "BilledCost": "0.21",
         "EffectiveCost": "0.18",
@@ -49,7 +49,7 @@ def row(**changes: Any) -> dict[str, Any]:
 
 
 def write_csv(path: Path, rows: Sequence[Row]) -> Path:
-    """Write rows as CSV, an hour before the tests' clock."""
+    """Write rows as CSV, dated an hour before the tests' clock."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(dict.fromkeys(name for each in rows for name in each)), restval="")
@@ -59,7 +59,7 @@ def write_csv(path: Path, rows: Sequence[Row]) -> Path:
 
 
 def write_parquet(path: Path, rows: Sequence[Row], cost: str = "DECIMAL(28,14)") -> Path:
-    """Write the same rows as Parquet, with instants and a map of tags; amounts have the type ``cost``."""
+    """Write the same rows as Parquet, with timestamps and a map of tags; amounts have the type ``cost``."""
     source = write_csv(path.with_suffix(".written"), rows)
     types = {name: cost for name in rows[0] if name.endswith(("Cost", "Quantity"))}
     types |= {"ChargePeriodStart": "TIMESTAMPTZ", "ChargePeriodEnd": "TIMESTAMPTZ"}
@@ -77,14 +77,14 @@ def write_parquet(path: Path, rows: Sequence[Row], cost: str = "DECIMAL(28,14)")
 
 
 def settled(path: Path) -> Path:
-    """Let a file have been written an hour before the tests' clock."""
+    """Set the modification time of a file to an hour before the tests' clock."""
     at = (NOW - timedelta(hours=1)).timestamp()
     os.utime(path, (at, at))
     return path
 
 
 def settings_for(files: Path | str, **bill: Any) -> FocusFilesSettings:
-    """Settings with a bill."""
+    """Return settings with a bill."""
     return FocusFilesSettings.model_validate(
         {"cluster_id": "orders", "identity_source": STATIC, "bill": {"files": str(files), **bill}}
     )
@@ -100,13 +100,13 @@ def context(tmp_path: Path) -> TenantContext:
 
 @contextmanager
 def gatherer(context: TenantContext, settings: FocusFilesSettings) -> Iterator[ConstructedGatherer]:
-    """A gatherer of these settings."""
+    """Open a gatherer with these settings."""
     with ecosystem.open(context, settings) as opened:
         yield opened
 
 
 def lines(context: TenantContext, settings: FocusFilesSettings, days: DayRange = DAYS) -> list[BillingLine]:
-    """The lines of some days; every day is there once, and none has an error."""
+    """Return the lines of some days; each day must be returned once and without an error."""
     with gatherer(context, settings) as opened:
         found = list(opened.billing(days))
     assert [each.day for each in found] == list(days)
@@ -115,5 +115,5 @@ def lines(context: TenantContext, settings: FocusFilesSettings, days: DayRange =
 
 
 def total(found: Sequence[BillingLine]) -> Decimal:
-    """The sum of the costs of lines."""
+    """Return the sum of the costs of lines."""
     return sum((line.total_cost for line in found), Decimal(0))

@@ -1,4 +1,4 @@
-"""The examples and tables of ``docs/any-bill.md``: run over files as the providers lay them out."""
+"""The examples and tables of ``docs/any-bill.md``, with files in the layout of the providers."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ MIB = 2**20
 
 
 def example(heading: str) -> str:
-    """The configuration of a section."""
+    """Return the configuration of a section."""
     return PAGE.partition(f"\n## {heading}\n")[2].partition("```yaml\n")[2].partition("```")[0]
 
 
 @pytest.fixture(scope="module")
 def prometheus() -> Iterator[RealPrometheus]:
-    """Brokers that count the bytes of two principals, three to one."""
+    """Brokers that count the bytes of two principals in a ratio of three to one."""
     seen = Scrapes(FIRST, TODAY)
     last = (NOW - seen.start) // timedelta(minutes=1)
 
@@ -56,7 +56,7 @@ def prometheus() -> Iterator[RealPrometheus]:
 
 
 def hours(**changes: Any) -> list[dict[str, Any]]:
-    """The 24 hourly rows of ``DAY``."""
+    """Return the 24 hourly rows of ``DAY``."""
     ends = [f"{DAY}T{hour:02d}:00:00Z" for hour in range(1, 24)] + [f"{DAY + timedelta(days=1)}T00:00:00Z"]
     return [
         row(ChargePeriodStart=f"{DAY}T{hour:02d}:00:00Z", ChargePeriodEnd=end) | changes
@@ -70,7 +70,7 @@ def run(folder: Path, heading: str, url: str = "http://127.0.0.1:9") -> Iterator
 
 
 def run_settings(folder: Path, text: str, *, is_whole: bool = True) -> Iterator[Ran]:
-    """Run a tenant with these plugin settings; with errors if its bill is not whole."""
+    """Run a tenant with these plugin settings; unless ``is_whole``, the run must report errors."""
     tenant = {
         "ecosystem": "focus",
         "tenant_id": "it",
@@ -99,7 +99,7 @@ def shares(ran: Ran) -> dict[tuple[str, str], Decimal]:
 
 @pytest.mark.usefixtures("process")
 def test_msk(tmp_path: Path, prometheus: RealPrometheus) -> None:
-    """Brokers are split by bytes and evenly, storage evenly; other services and superseded files do not count."""
+    """Brokers are split by bytes and evenly, storage evenly; other services and superseded files are ignored."""
     export = tmp_path / "aws" / "focus"
     data = export / "data" / "BILLING_PERIOD=2026-01"
     broker, other = hours(), hours(ServiceName="Amazon S3", ResourceId="arn:aws:s3:::logs")
@@ -125,7 +125,7 @@ def test_msk(tmp_path: Path, prometheus: RealPrometheus) -> None:
 
 @pytest.mark.usefixtures("process")
 def test_event_hubs(tmp_path: Path, prometheus: RealPrometheus) -> None:
-    """The newest run of the export counts; the subscription and the service select its rows."""
+    """Only the newest run of the export counts; its rows are selected by subscription and service."""
     hub = {"ServiceName": "Event Hubs", "SubAccountId": "/subscriptions/0001", "SkuMeter": "", "Tags": ""}
     for number, cost in ((1, "9"), (2, "1")):
         folder = tmp_path / "azure" / "focus" / "20260101-20260131" / f"run-{number}"
@@ -148,7 +148,7 @@ def test_event_hubs(tmp_path: Path, prometheus: RealPrometheus) -> None:
 
 @pytest.mark.usefixtures("process")
 def test_machines(tmp_path: Path) -> None:
-    """The tag selects rows of several services; machines and disks stay resources, traffic is the cluster's."""
+    """The tag selects rows of several services; machines and disks remain resources, traffic belongs to the cluster."""
     rows = [
         each | {"Tags": json.dumps({"kafka-cluster": cluster, "role": role}), "ResourceId": resource}
         for cluster, role, resource in (
@@ -199,7 +199,7 @@ metrics: {{url: "{prometheus.url}"}}
 
 @pytest.mark.usefixtures("process")
 def test_a_month_that_shrinks(tmp_path: Path) -> None:
-    """A file that is replaced by a part of it takes nothing away until three runs in a row have found it."""
+    """If a file is replaced by a part of it, the missing lines are removed only in the third run that finds it so."""
     bill = tmp_path / "bill" / "a.csv"
     text = f"""
 cluster_id: c
@@ -219,7 +219,7 @@ allocation_policies: {{"*": {{portions: [{{share: "1", try: [even(active)]}}]}}}
 
 
 def test_every_key_is_documented() -> None:
-    """The table has the keys of the settings, no others, and their defaults."""
+    """The table lists exactly the keys of the settings and their defaults."""
     table = PAGE.partition("\n## Every key\n")[2].partition("\n## ")[0]
     documented = dict(re.findall(r"^\| `([^`]+)` \| (required|none|`[^`]+`) \|", table, re.MULTILINE))
     known = dict(walk(ConstructedSettings)).keys()

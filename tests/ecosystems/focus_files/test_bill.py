@@ -1,4 +1,4 @@
-"""Billing lines from rows in FOCUS: exact, for all forms of the files."""
+"""Billing lines from rows in FOCUS: exact, for all formats of the files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FEE = {"ChargeCategory": "Purchase", "SkuMeter": "Support", "ResourceId": "", "P
 
 
 def at(hour: int, **changes: Any) -> dict[str, Any]:
-    """A row of an hour of ``DAY``; hours above 23 are on the days after it."""
+    """Return a row of an hour of ``DAY``; hours above 23 are on later days."""
     start = DAY + timedelta(days=hour // 24)
     end = DAY + timedelta(days=(hour + 1) // 24)
     period = {
@@ -45,7 +45,7 @@ def at(hour: int, **changes: Any) -> dict[str, Any]:
 
 
 def test_hours_become_a_line_of_the_day(context: TenantContext, tmp_path: Path) -> None:
-    """Rows that differ only in their hour are one line with their sums."""
+    """Rows that differ only in their hour become one line with their sums."""
     write_csv(tmp_path / "bill.csv", [at(hour) for hour in range(36)])
     first, second = lines(context, settings_for(tmp_path))
     assert (first.day, first.total_cost, first.quantity, first.unit) == (DAY, Decimal("4.32"), Decimal(24), "Hours")
@@ -59,14 +59,14 @@ def test_hours_become_a_line_of_the_day(context: TenantContext, tmp_path: Path) 
     ("cost", "expected"), [("effective", "0.18"), ("billed", "0.21"), ("list", "0.21"), ("contracted", "0.2")]
 )
 def test_which_cost(context: TenantContext, tmp_path: Path, cost: str, expected: str) -> None:
-    """The chosen column is the cost."""
+    """The cost comes from the configured column."""
     write_csv(tmp_path / "bill.csv", [row(ContractedCost="0.2")])
     (line,) = lines(context, settings_for(tmp_path, cost=cost))
     assert line.total_cost == Decimal(expected)
 
 
 def test_categories_of_charges_are_kept_apart(context: TenantContext, tmp_path: Path) -> None:
-    """What is not usage has its own product category; a correction is another line than what it corrects."""
+    """Charges other than usage have their own product category; a correction is a separate line."""
     charges = [row(ChargeClass=""), row(ChargeClass="Correction", EffectiveCost="-0.05")]
     charges += [row(ChargeClass="", ChargeCategory=name, SkuMeter="", ServiceName="") for name in ("Tax", "Credit")]
     write_csv(tmp_path / "bill.csv", charges)
@@ -85,7 +85,7 @@ def test_categories_of_charges_are_kept_apart(context: TenantContext, tmp_path: 
 
 
 def test_a_fee_of_a_month_is_spread(context: TenantContext, tmp_path: Path) -> None:
-    """Each day has its part by time; the parts sum to the fee, and a window of days has the same parts."""
+    """Each day has a share by duration; the shares sum to the fee, and a window of days has the same shares."""
     period = {"ChargePeriodStart": f"{DAY}T12:00:00Z", "ChargePeriodEnd": f"{DAY + 4 * ONE_DAY}T00:00:00Z"}
     write_csv(tmp_path / "bill.csv", [row(**FEE, **period, EffectiveCost="10", ListCost="")])
     found = lines(context, settings_for(tmp_path))
@@ -101,7 +101,7 @@ def test_a_fee_of_a_month_is_spread(context: TenantContext, tmp_path: Path) -> N
 
 
 def test_more_digits_than_a_line_shows(context: TenantContext, tmp_path: Path) -> None:
-    """A sum is rounded once, and the line says what it was."""
+    """A sum is rounded once, and the exact sum is kept as text."""
     write_csv(tmp_path / "bill.csv", [at(hour, EffectiveCost="0.00000000000034") for hour in range(2)])
     (line,) = lines(context, settings_for(tmp_path))
     assert line.total_cost == Decimal("0.000000000001")
@@ -109,14 +109,14 @@ def test_more_digits_than_a_line_shows(context: TenantContext, tmp_path: Path) -
 
 
 def test_binary_numbers_are_their_shortest_decimals(context: TenantContext, tmp_path: Path) -> None:
-    """Ten tenths are one, although ten binary tenths are not."""
+    """Binary numbers are read as their shortest decimals: ten times 0.1 is exactly 1."""
     write_parquet(tmp_path / "bill.parquet", [at(hour, EffectiveCost="0.1") for hour in range(10)], cost="DOUBLE")
     (line,) = lines(context, settings_for(tmp_path))
     assert (line.total_cost, line.original_text) == (Decimal(1), None)
 
 
 def test_offsets_of_instants_count(context: TenantContext, tmp_path: Path) -> None:
-    """An instant with an offset is the UTC instant."""
+    """A timestamp with an offset is converted to UTC."""
     period = {
         "ChargePeriodStart": f"{DAY + ONE_DAY}T01:00:00+02:00",
         "ChargePeriodEnd": f"{DAY + ONE_DAY}T02:00:00+02:00",
@@ -126,7 +126,7 @@ def test_offsets_of_instants_count(context: TenantContext, tmp_path: Path) -> No
 
 
 def test_the_filter(context: TenantContext, tmp_path: Path) -> None:
-    """Every key must match; a pattern of a list suffices."""
+    """Every key of the filter must match; in a list, one matching pattern is enough."""
     other = {"ServiceName": "Amazon S3", "ResourceId": "arn:aws:s3:::logs", "Tags": '{"team": "logs", "a.b": "c"}'}
     write_csv(tmp_path / "a.csv", [row(SubAccountId="1"), row(SubAccountId="2", **other)])
     write_parquet(tmp_path / "b.parquet", [row(SubAccountId="1"), row(SubAccountId="2", **other)])
@@ -143,7 +143,7 @@ def test_the_filter(context: TenantContext, tmp_path: Path) -> None:
 
 
 def test_names_of_resources_and_products(context: TenantContext, tmp_path: Path) -> None:
-    """Resources are the cluster's unless a column is chosen; maps give other names."""
+    """Lines belong to the cluster unless a column is configured; maps rename values."""
     write_csv(
         tmp_path / "bill.csv",
         [
@@ -164,7 +164,7 @@ def test_names_of_resources_and_products(context: TenantContext, tmp_path: Path)
 
 
 def test_attributes(context: TenantContext, tmp_path: Path) -> None:
-    """Columns and tags that are named are kept in the tier; rows that differ in one are several lines."""
+    """Configured columns and tags are stored in the tier; rows that differ in one become several lines."""
     written = [row(x_Operation="RunInstances", RegionId="eu-1"), row(x_Operation="Store", RegionId="eu-1")]
     write_csv(tmp_path / "bill.csv", written)
     found = lines(context, settings_for(tmp_path, attributes=["x_Operation", "tag:team"]))
@@ -176,7 +176,7 @@ def test_attributes(context: TenantContext, tmp_path: Path) -> None:
 
 
 def test_identities_in_the_files(context: TenantContext, tmp_path: Path) -> None:
-    """What an identity pays is a part of the resource that it owns; other rows are the cluster's."""
+    """Rows with an identity belong to a part of the cluster that the identity owns; others belong to the cluster."""
     write_csv(tmp_path / "bill.csv", [row(), row(Tags='{"team": "payments"}'), row(Tags="")])
     settings = settings_for(tmp_path, identity={"from": "tag:team", "map": {"pay*": "team-a"}})
     assert {line.resource_id for line in lines(context, settings)} == {"orders", "orders:orders", "orders:team-a"}
@@ -199,8 +199,8 @@ def _costs() -> st.SearchStrategy[list[tuple[int, int, Decimal]]]:
 def test_days_sum_to_the_files(
     context: TenantContext, tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, int, Decimal]], cuts: int
 ) -> None:
-    """The lines of all days sum to the files' costs, to what the last of twelve places of each line can hold; order,
-    division into files and format change nothing."""
+    """The lines of all days sum to the files' costs within the rounding of each line to twelve decimals; order,
+    division into files and format do not matter."""
     written = [
         at(start, EffectiveCost=f"{cost:f}") | {"ChargePeriodEnd": at(start + length - 1)["ChargePeriodEnd"]}
         for start, length, cost in rows
@@ -234,7 +234,7 @@ def test_twins_count_twice(context: TenantContext, tmp_path: Path) -> None:
 
 
 def test_compressed_files(context: TenantContext, tmp_path: Path) -> None:
-    """A file with gzip's ending is read."""
+    """A file with the extension of gzip is read."""
     written = write_csv(tmp_path / "bill.csv", [row()])
     (tmp_path / "bill.csv.gz").write_bytes(gzip.compress(written.read_bytes()))
     settled(tmp_path / "bill.csv.gz")
@@ -264,13 +264,13 @@ def test_a_row_that_cannot_be_understood(
 
 
 def test_a_filter_leaves_out_other_currencies(context: TenantContext, tmp_path: Path) -> None:
-    """Rows of another bill need not be understood."""
+    """Rows that the filter excludes may have another currency."""
     write_csv(tmp_path / "a.csv", [row(), row(BillingCurrency="EUR", ServiceName="Other")])
     assert total(lines(context, settings_for(tmp_path, filter={"services": ["Amazon MSK"]}))) == Decimal("0.18")
 
 
 def test_files_that_cannot_be_read(context: TenantContext, tmp_path: Path) -> None:
-    """A missing column and a truncated file are named."""
+    """The error names a missing column or a truncated file."""
     write_csv(tmp_path / "a.csv", [{name: value for name, value in row().items() if name != "EffectiveCost"}])
     with pytest.raises(SourceDataError, match=r"a\.csv has no column EffectiveCost"):
         lines(context, settings_for(tmp_path))
@@ -283,7 +283,7 @@ def test_files_that_cannot_be_read(context: TenantContext, tmp_path: Path) -> No
 
 
 def test_sums_with_too_many_digits(context: TenantContext, tmp_path: Path) -> None:
-    """A sum that does not fit is refused, not rounded."""
+    """A sum that does not fit is an error and is not rounded."""
     write_csv(tmp_path / "a.csv", [row(EffectiveCost="9" * 18) for _ in range(3)])
     with pytest.raises(SourceTooLarge, match="too many digits"):
         lines(context, settings_for(tmp_path))
@@ -358,7 +358,7 @@ def test_samples_of_each_version(context: TenantContext, tmp_path: Path, version
 
 
 def test_a_newer_version_than_expected(context: TenantContext, tmp_path: Path) -> None:
-    """The error names the file and the column that shows it."""
+    """The error names the file and the column that belongs to a newer version."""
     write_csv(tmp_path / "a.csv", [SAMPLE_1_0])
     write_csv(tmp_path / "b.csv", [SAMPLE_1_2])
     with pytest.raises(
@@ -368,7 +368,7 @@ def test_a_newer_version_than_expected(context: TenantContext, tmp_path: Path) -
 
 
 def test_versions_side_by_side(context: TenantContext, tmp_path: Path) -> None:
-    """Files of several versions of FOCUS have several columns; what a version lacks is empty."""
+    """Files of several versions of FOCUS may be combined; columns that a version lacks are empty."""
     old = {name: value for name, value in row().items() if name not in {"SkuMeter", "PricingQuantity", "PricingUnit"}}
     write_csv(tmp_path / "old.csv", [old | {"SkuId": "ABC"}])
     write_csv(tmp_path / "new.csv", [row()])

@@ -1,4 +1,4 @@
-"""Which files count: folders, patterns, buckets, and the manifests of providers."""
+"""The selection of files: folders, patterns, buckets, and the manifests of providers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.objects import ObjectServer
 
 
 def write_text(path: Path, text: str) -> Path:
-    """Write a text file, an hour before the tests' clock."""
+    """Write a text file, dated an hour before the tests' clock."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     return settled(path)
@@ -32,7 +32,7 @@ def write_text(path: Path, text: str) -> Path:
 def test_a_place_is_a_folder_a_file_or_a_pattern(
     context: TenantContext, tmp_path: Path, place: str, expected: str
 ) -> None:
-    """A folder has all below it; other endings do not count."""
+    """A folder includes all files below it; other extensions are ignored."""
     bill = tmp_path / "bill"
     write_csv(bill / "a.csv", [row(EffectiveCost="0.01")])
     write_csv(bill / "sub" / "deep" / "b.csv", [row(EffectiveCost="0.02")])
@@ -43,7 +43,7 @@ def test_a_place_is_a_folder_a_file_or_a_pattern(
 
 
 def test_one_format_only(context: TenantContext, tmp_path: Path) -> None:
-    """A format leaves out the other's files."""
+    """If a format is configured, files of the other format are ignored."""
     write_csv(tmp_path / "a.csv", [row(EffectiveCost="0.01")])
     write_parquet(tmp_path / "b.parquet", [row(EffectiveCost="0.02")])
     assert total(lines(context, settings_for(tmp_path, format="csv"))) == Decimal("0.01")
@@ -51,7 +51,7 @@ def test_one_format_only(context: TenantContext, tmp_path: Path) -> None:
 
 
 def test_no_files(context: TenantContext, tmp_path: Path) -> None:
-    """An empty folder and a missing one are errors with their names, not a bill of zero."""
+    """An empty or missing folder is an error with its name, not a bill of zero."""
     with pytest.raises(SourceDataError, match=r"has no file ending in \.csv, \.csv\.gz"):
         lines(context, settings_for(tmp_path))
     with pytest.raises(SourceUnavailable, match="missing does not exist"):
@@ -59,7 +59,7 @@ def test_no_files(context: TenantContext, tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_being_written(context: TenantContext, tmp_path: Path) -> None:
-    """The bill is not read before the file is a minute old."""
+    """The bill is not read until the file is a minute old."""
     written = write_csv(tmp_path / "a.csv", [row()])
     at = (NOW - timedelta(seconds=20)).timestamp()
     os.utime(written, (at, at))
@@ -91,7 +91,7 @@ def test_the_manifests_of_aws(context: TenantContext, tmp_path: Path) -> None:
 
 
 def test_the_manifests_of_azure(context: TenantContext, tmp_path: Path) -> None:
-    """The newest run of a period counts."""
+    """Only the files of the newest run of a period count."""
     for run, submitted, cost in (("9f", "2026-01-30T06:00:00Z", "0.01"), ("1a", "2026-01-31T06:00:00Z", "0.02")):
         folder = tmp_path / "costs" / "20260101-20260131" / run
         write_csv(folder / "part_0_0001.csv", [row(EffectiveCost=cost)])
@@ -103,7 +103,7 @@ def test_the_manifests_of_azure(context: TenantContext, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"files": []}', '{"blobs": [{"name": "x"}]}'])
 def test_a_manifest_that_is_none(context: TenantContext, tmp_path: Path, text: str) -> None:
-    """The error names it."""
+    """The error names an invalid manifest."""
     write_csv(tmp_path / "a.csv", [row()])
     write_text(tmp_path / "manifest.json", text)
     with pytest.raises(SourceDataError, match=r"manifest\.json is no manifest of AWS or Azure"):
@@ -111,7 +111,7 @@ def test_a_manifest_that_is_none(context: TenantContext, tmp_path: Path, text: s
 
 
 def test_objects(context: TenantContext, tmp_path: Path, object_storage: ObjectServer) -> None:
-    """A bucket gives the same bill as a folder. Copies are read until an object changes, and then go."""
+    """A bucket gives the same bill as a folder; local copies are reused until an object changes, and then removed."""
     place = object_storage.location()
     first, second = write_csv(tmp_path / "a.csv", [row()]), write_parquet(tmp_path / "b.parquet", [row()])
     store = object_storage.raw(place.prefix)

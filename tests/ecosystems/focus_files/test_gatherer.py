@@ -36,14 +36,14 @@ EVEN = {"portions": [{"share": "1", "try": ["even(active)"]}]}
     ],
 )
 def test_settings_that_cannot_be_used(changes: dict[str, Any], message: str) -> None:
-    """Each mistake says what to write."""
+    """The error for each mistake says what to write."""
     keys: dict[str, Any] = {"cluster_id": "c", "identity_source": STATIC, "bill": {"files": "x"}}
     with pytest.raises(ValidationError, match=message):
         FocusFilesSettings.model_validate(keys | changes)
 
 
 def test_the_inventory(context: TenantContext, tmp_path: Path) -> None:
-    """The cluster and its users, without a look at the bill."""
+    """The cluster and its users are listed without reading the bill."""
     with gatherer(context, settings_for(tmp_path / "missing")) as opened:
         listed = opened.inventory()
     assert [each.resource_id for each in listed.inventory.resources] == ["orders"]
@@ -51,8 +51,8 @@ def test_the_inventory(context: TenantContext, tmp_path: Path) -> None:
 
 
 def test_the_cluster_lists_its_parts(context: TenantContext, tmp_path: Path) -> None:
-    """With its admin API the cluster has brokers and topics; without a response the known ones are kept. For an
-    additional bill the cluster is not queried."""
+    """With the admin API, brokers and topics are listed; without a response they are failures. For an additional bill
+    the cluster is not queried."""
     cluster = MockCluster("orders", "payments")
     settings = settings_for(tmp_path / "missing")
 
@@ -71,7 +71,7 @@ def test_the_cluster_lists_its_parts(context: TenantContext, tmp_path: Path) -> 
 
 
 def findings(context: TenantContext, files: Path, **more: Any) -> dict[str, Finding]:
-    """The findings of a check, by subject."""
+    """Return the findings of a check by subject."""
     policies = more.pop("allocation_policies", {})
     settings = FocusFilesSettings.model_validate(
         {
@@ -86,7 +86,8 @@ def findings(context: TenantContext, files: Path, **more: Any) -> dict[str, Find
 
 
 def test_what_a_check_says(context: TenantContext, tmp_path: Path) -> None:
-    """Files, services with their costs, what the filter leaves out, and product types without a policy."""
+    """The check reports files, services with their costs, services that the filter excludes, and product types without
+    a policy."""
     write_csv(tmp_path / "a.csv", [row(), row(ServiceName="Amazon S3", EffectiveCost="2")])
     write_parquet(tmp_path / "b.parquet", [row(SkuMeter="Storage")], cost="DOUBLE")
     found = findings(context, tmp_path, filter={"services": ["Amazon MSK"]})
@@ -100,7 +101,7 @@ def test_what_a_check_says(context: TenantContext, tmp_path: Path) -> None:
 
 
 def test_a_filter_that_leaves_nothing(context: TenantContext, tmp_path: Path) -> None:
-    """The warning names the services that there are."""
+    """If the filter excludes everything, the warning names the existing services."""
     write_csv(tmp_path / "a.csv", [row()])
     found = findings(context, tmp_path, filter={"services": ["Kafka"]})["bill services"]
     assert found.warning
@@ -108,13 +109,13 @@ def test_a_filter_that_leaves_nothing(context: TenantContext, tmp_path: Path) ->
 
 
 def test_files_that_are_missing(context: TenantContext, tmp_path: Path) -> None:
-    """One finding says so, and nothing else of the bill is tried."""
+    """Missing files are a single finding; other checks of the bill are skipped."""
     found = findings(context, tmp_path / "missing")
     assert not found["bill files"].ok
     assert "bill services" not in found
 
 
 def test_a_check_of_an_additional_bill(context: TenantContext, tmp_path: Path) -> None:
-    """Usage and policies are those of the tenant: nothing is said about them."""
+    """For an additional bill, usage and policies are not checked, because they are those of the tenant."""
     write_csv(tmp_path / "a.csv", [row()])
     assert list(findings(replace(context, bill_only=True), tmp_path)) == ["bill files", "bill services"]

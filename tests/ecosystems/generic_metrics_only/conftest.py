@@ -49,7 +49,7 @@ STATIC = {"source": "static", "static_identities": [{"identity_id": "team-a", "i
 
 @pytest.fixture(scope="session")
 def prometheus() -> Iterator[RealPrometheus]:
-    """A Prometheus that has scraped the server for four days; ``crm`` came at noon of DAY."""
+    """A Prometheus that has scraped the server for four days; ``crm`` began at noon of DAY."""
     seen = Scrapes(FIRST, TODAY)
     last = (NOW - seen.start) // timedelta(minutes=1)
     noon = (DAY - FIRST) // timedelta(minutes=1) + 720
@@ -74,7 +74,7 @@ def context(tmp_path: Path) -> TenantContext:
 
 
 def settings_for(url: str | None, **more: Any) -> GenericMetricsSettings:
-    """Settings of the server; ``more`` replaces or adds keys."""
+    """Return settings of the server; ``more`` replaces or adds keys."""
     keys: dict[str, Any] = {
         "cluster_id": "pg-main",
         "identity_source": DISCOVERED,

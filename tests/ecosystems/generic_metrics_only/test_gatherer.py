@@ -1,4 +1,4 @@
-"""A system known by its metrics: inventory, granularity, and what ``check`` finds."""
+"""A system known by its metrics: inventory, granularity, and the findings of ``check``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.prometheus import RealPrometheus
 
 
 def test_the_inventory(context: TenantContext, prometheus: RealPrometheus) -> None:
-    """One resource, and the identities that the discovery query names."""
+    """The inventory has one resource, and the identities that the discovery query returns."""
     with gatherer(context, prometheus.url, display_name="Orders database") as opened:
         found = opened.inventory()
     (resource,) = found.inventory.resources
@@ -43,7 +43,7 @@ def test_static_identities_need_no_metrics(context: TenantContext) -> None:
 
 
 def test_hourly_lines(context: TenantContext, prometheus: RealPrometheus) -> None:
-    """With ``chargeback_granularity: hourly`` each line becomes 24 that add up to it."""
+    """With ``chargeback_granularity: hourly``, each line is split into 24 with the same sum."""
     day = DayRange(DAY, DAY + timedelta(days=1))
     with (
         gatherer(context, prometheus.url) as daily,
@@ -57,14 +57,14 @@ def test_hourly_lines(context: TenantContext, prometheus: RealPrometheus) -> Non
 
 
 def test_no_topics(context: TenantContext) -> None:
-    """There are no topics to attribute cost to."""
+    """There are no topics."""
     with gatherer(context, "http://unused") as opened:
         assert opened.topics(DAY).table.num_rows == 0
 
 
 def test_check(context: TenantContext, prometheus: RealPrometheus) -> None:
-    """Every query is tried once; a range that differs from the step, and a discovery without identities, are
-    reported."""
+    """Every query is checked once; a range that differs from the step is a warning, and a discovery without identities
+    fails."""
     with gatherer(context, prometheus.url) as opened:
         right = list(opened.check())
     assert [finding.subject for finding in right] == [
@@ -85,7 +85,7 @@ def test_check(context: TenantContext, prometheus: RealPrometheus) -> None:
 
 
 def test_a_source_that_is_away_is_one_finding(context: TenantContext) -> None:
-    """Without its metrics source one query fails with the address, and another finding names the rest."""
+    """If the metrics source is unavailable, one query fails, and the others are named as not tried."""
     with gatherer(context, f"http://127.0.0.1:{free_port()}") as opened:
         found = {finding.subject: finding for finding in opened.check()}
     assert [subject for subject, finding in found.items() if not finding.ok] == ["PG_STORAGE cost_quantity"]
@@ -95,7 +95,7 @@ def test_a_source_that_is_away_is_one_finding(context: TenantContext) -> None:
 
 
 def test_the_bill_is_in_the_tenants_currency(context: TenantContext, prometheus: RealPrometheus) -> None:
-    """Rates have no currency of their own."""
+    """Rates are in the tenant's currency."""
     with gatherer(context, prometheus.url) as opened:
         (found,) = opened.billing(DayRange(DAY, DAY + timedelta(days=1)))
     assert {line.currency for line in found.lines} == {"EUR"}
@@ -106,7 +106,7 @@ EVEN = ["even(active)", "even(period)", "unallocated"]
 
 
 def test_a_policy_per_cost_type() -> None:
-    """``even_split`` shares evenly, ``usage_ratio`` by the cost type's own measure first."""
+    """``even_split`` divides evenly; ``usage_ratio`` divides first by the cost type's own measure."""
     found = tenant_catalogue(settings_for("http://p"))
     chains = {name: [str(method) for method in policy.portions[0].methods] for name, policy in found.policies.items()}
     assert chains == {"PG_SERVER": EVEN, "PG_STORAGE": EVEN, "PG_NETWORK": ["usage(pg_network)", *EVEN]}
@@ -114,7 +114,7 @@ def test_a_policy_per_cost_type() -> None:
 
 
 def test_a_tenant_may_have_its_own() -> None:
-    """``allocation_policies`` replaces what the strategy made."""
+    """``allocation_policies`` replaces the policy of the strategy."""
     own = {"PG_STORAGE": {"portions": [{"share": "1", "try": ["usage(presence)"]}]}}
     policy = tenant_catalogue(settings_for("http://p", allocation_policies=own)).find("PG_STORAGE")
     assert policy is not None

@@ -1,4 +1,4 @@
-"""Bill and usage of one day, from the tenant's own queries to a real Prometheus."""
+"""Bill and usage of one day, from the tenant's own queries of a real Prometheus."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ JUST_DAY = DayRange(DAY, DAY + timedelta(days=1))
 
 
 def bill(context: TenantContext, prometheus: RealPrometheus, **more: Any) -> dict[str, tuple[Decimal, str]]:
-    """Quantity and unit by product type; the day has no error."""
+    """Return quantity and unit by product type; the day must have no error."""
     with gatherer(context, prometheus.url, **more) as opened:
         (found,) = opened.billing(JUST_DAY)
     assert found.error is None
@@ -27,14 +27,14 @@ def bill(context: TenantContext, prometheus: RealPrometheus, **more: Any) -> dic
 
 
 def usage(context: TenantContext, prometheus: RealPrometheus, **more: Any) -> dict[tuple[str, str], Decimal]:
-    """The day's usage by measure and identity."""
+    """Return the day's usage by measure and identity."""
     with gatherer(context, prometheus.url, **more) as opened:
         rows = opened.usage(DAY, Inventory()).table.to_pylist()
     return {(row["measure"], row["subject"]): row["value"] for row in rows}
 
 
 def test_the_three_kinds_of_quantity(context: TenantContext, prometheus: RealPrometheus) -> None:
-    """Fixed things count their hours, a gauge its mean (crm's 4 GiB for half a day are 2), traffic its sum."""
+    """Fixed units count their hours, a gauge its mean (4 GiB for half a day are 2), traffic its sum."""
     assert bill(context, prometheus) == {
         "PG_SERVER": (Decimal(48), "hour"),
         "PG_STORAGE": (Decimal((30 + 2) * 24), "GiB-hour"),
@@ -43,26 +43,26 @@ def test_the_three_kinds_of_quantity(context: TenantContext, prometheus: RealPro
 
 
 def test_several_series_are_added_up(context: TenantContext, prometheus: RealPrometheus) -> None:
-    """A query that gives a series per database means all of them together."""
+    """If a query returns several series, their sum counts."""
     each = STORAGE | {"cost_quantity": {"type": "storage_gib", "query": "pg_database_size_bytes"}}
     assert bill(context, prometheus, cost_types=[each]) == {"PG_STORAGE": (Decimal(768), "GiB-hour")}
 
 
 @pytest.mark.parametrize("seconds", [900, 7200, 86400])
 def test_the_step_replaces_its_placeholder(context: TenantContext, prometheus: RealPrometheus, seconds: int) -> None:
-    """At any step windows lie end to end, and the sum is the same."""
+    """With any step, the windows cover the day exactly once, and the sum is the same."""
     found = bill(context, prometheus, metrics_step_seconds=seconds, cost_types=[NETWORK])
     assert abs(found["PG_NETWORK"][0] - Decimal("5.625")) < Decimal("0.000000001")
 
 
 def test_a_range_that_differs_bills_something_else(context: TenantContext, prometheus: RealPrometheus) -> None:
-    """Why ``check`` warns: five minutes of every hour are a twelfth of the traffic."""
+    """With a range of five minutes and a step of an hour, only a twelfth of the traffic is billed."""
     wrong = NETWORK | {"cost_quantity": {"type": "network_gib", "query": "sum(increase(pg_bytes_sent_total[5m]))"}}
     assert bill(context, prometheus, cost_types=[wrong])["PG_NETWORK"][0] == Decimal("0.46875")
 
 
 def test_half_a_day_is_billed_by_what_was_seen(context: TenantContext, prometheus: RealPrometheus) -> None:
-    """A gauge that was seen for half the day says so, and has the mean of what was seen."""
+    """A gauge that was measured for half the day has the mean of that half, and the line says so."""
     query = 'pg_database_size_bytes{datname="crm"}'
     half = STORAGE | {"cost_quantity": {"type": "storage_gib", "query": query}}
     with gatherer(context, prometheus.url, cost_types=[half]) as opened:
@@ -72,7 +72,7 @@ def test_half_a_day_is_billed_by_what_was_seen(context: TenantContext, prometheu
 
 
 def test_a_day_without_samples_is_its_error(context: TenantContext, prometheus: RealPrometheus) -> None:
-    """Days before the metrics begin have an error that names the cost type, and no line."""
+    """A day before the metrics begin has no line and an error that names the cost type."""
     long_ago = TODAY - timedelta(days=30)
     with gatherer(context, prometheus.url) as opened:
         found = list(opened.billing(DayRange(long_ago, long_ago + timedelta(days=2))))
@@ -81,8 +81,8 @@ def test_a_day_without_samples_is_its_error(context: TenantContext, prometheus: 
 
 
 def test_usage_and_presence(context: TenantContext, prometheus: RealPrometheus) -> None:
-    """Usage is summed per label value, and is unowned without one; an identity that came at noon was present for twelve
-    steps."""
+    """Usage is summed per label value, and is unowned without one; an identity that began at noon was present for
+    twelve steps."""
     assert usage(context, prometheus) == {
         ("pg_network", "UNALLOCATED"): Decimal(1440 * 2**20),
         ("pg_network", "shop"): Decimal(3 * 1440 * 2**20),
@@ -92,14 +92,14 @@ def test_usage_and_presence(context: TenantContext, prometheus: RealPrometheus) 
 
 
 def test_a_label_of_its_own(context: TenantContext, prometheus: RealPrometheus) -> None:
-    """A cost type may be split by another label; where no series has it, nothing was measured."""
+    """A cost type may be split by another label; if no series has it, there is no usage."""
     other = NETWORK | {"allocation_label": "usename"}
     found = usage(context, prometheus, cost_types=[other])
     assert {measure for measure, _ in found} == {"presence"}
 
 
 def test_without_metrics(context: TenantContext) -> None:
-    """Fixed costs of static identities need no metrics source at all."""
+    """Fixed costs of static identities need no metrics source."""
     with gatherer(context, None, identity_source=STATIC, cost_types=[SERVER]) as opened:
         (found,) = opened.billing(JUST_DAY)
         assert [line.total_cost for line in found.lines] == [Decimal("5.76")]
@@ -108,6 +108,6 @@ def test_without_metrics(context: TenantContext) -> None:
 
 
 def test_what_is_free_is_not_measured(context: TenantContext, prometheus: RealPrometheus) -> None:
-    """A rate of zero needs no sample."""
+    """A rate of zero needs no samples."""
     free = STORAGE | {"rate": "0", "cost_quantity": {"type": "storage_gib", "query": "no_such_metric"}}
     assert bill(context, prometheus, cost_types=[SERVER, free]).keys() == {"PG_SERVER"}

@@ -19,7 +19,7 @@ def refused(**more: Any) -> str:
 
 
 def test_a_discovery_query_is_required() -> None:
-    """Where the metrics name the identities there is no built-in query that could."""
+    """A discovery query is required if identities come from the metrics, because there is no built-in one."""
     message = "discovery_query required when an identity source is the metrics source"
     assert message in refused(identity_source={})
     both = {"source": "both", "static_identities": [{"identity_id": "a"}]}
@@ -28,7 +28,7 @@ def test_a_discovery_query_is_required() -> None:
 
 
 def test_metrics_are_required_where_something_is_measured() -> None:
-    """Fixed costs of static identities need no metrics source; everything else says why it does."""
+    """Only fixed costs of static identities need no metrics source; the error says what needs one."""
     assert settings_for(None, identity_source=STATIC, cost_types=[SERVER]).metrics is None
     assert "PG_STORAGE is measured" in refused(url=None, identity_source=STATIC, cost_types=[SERVER, STORAGE])
     assert "identity_source takes identities from it" in refused(url=None, cost_types=[SERVER])
@@ -48,19 +48,19 @@ def test_metrics_are_required_where_something_is_measured() -> None:
     ],
 )
 def test_cost_types_that_cannot_work(cost_type: dict[str, Any], message: str) -> None:
-    """Each mistake is named."""
+    """The error describes each mistake."""
     assert message in refused(cost_types=[cost_type])
 
 
 def test_names_differ() -> None:
-    """Two cost types cannot share a name, nor take that of a measure of ours; none at all is no bill."""
+    """Two cost types cannot share a name or have the name of a built-in measure; at least one is required."""
     assert "same name" in refused(cost_types=[SERVER, SERVER | {"name": "pg_server"}])
     assert "choose another" in refused(cost_types=[SERVER | {"name": "PRESENCE"}])
     assert "cost_types" in refused(cost_types=[])
 
 
 def test_measures() -> None:
-    """What has an allocation query is a measure by its own name, and so is presence."""
+    """Each cost type with an allocation query is a measure, and so is presence."""
     settings = settings_for("http://p")
     assert settings.measures == {"pg_network", "presence"}
     policy = {"PG_STORAGE": {"portions": [{"share": "1", "try": ["usage(pg_network)"]}]}}
@@ -70,14 +70,14 @@ def test_measures() -> None:
 
 
 def test_labels() -> None:
-    """The identity's label is ``principal`` unless something else is said."""
+    """The label of identities is ``principal`` unless configured otherwise."""
     assert settings_for("http://p").identity_label == "datname"
     assert settings_for("http://p", identity_source={"discovery_query": "x"}).identity_label == "principal"
     assert CostType.model_validate(NETWORK | {"allocation_label": "usename"}).allocation_label == "usename"
 
 
 def test_which_queries_are_summed() -> None:
-    """Traffic and usage are, gauges are not."""
+    """Queries for traffic and usage are summed; those for gauges are not."""
     assert settings_for("http://p").summed_queries == [
         "PG_NETWORK cost_quantity",
         "PG_NETWORK allocation_query",

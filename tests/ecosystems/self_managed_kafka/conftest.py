@@ -33,14 +33,14 @@ RATES = {
 
 
 def until_now(value: Value) -> Value:
-    """The same, but nothing from the future."""
+    """Return the same values without those in the future."""
     last = (NOW - Scrapes(FIRST, TODAY).start) // timedelta(minutes=1)
     return lambda minute: value(minute) if minute <= last else None
 
 
 def scrapes() -> Scrapes:
-    """Return the series of the exporter with ``kafka-2_0_0.yml``, plus a principal, in megabytes a minute, together
-    with those of an unrelated cluster, and of one whose exporter uses the other rule file and has quotas."""
+    """Return the series of the exporter with ``kafka-2_0_0.yml``, with principals, in MiB a minute; also those of an
+    unrelated cluster, and of one with the other rule file and quotas."""
     seen = Scrapes(FIRST, TODAY)
     ours = {"job": "kafka-prod"}
     for name, principal, rate in ((IN, "alice", 3), (IN, "bob", 1), (OUT, "carol", 2)):
@@ -82,7 +82,7 @@ def context(tmp_path: Path) -> TenantContext:
 
 
 def settings_for(url: str, **more: Any) -> SelfManagedKafkaSettings:
-    """Settings of the cluster; ``more`` replaces or adds keys."""
+    """Return settings of the cluster; ``more`` replaces or adds keys."""
     keys: dict[str, Any] = {
         "metrics": {"url": url},
         "cluster_id": "kafka-prod",

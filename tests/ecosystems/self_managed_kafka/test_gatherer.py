@@ -39,13 +39,13 @@ def client(prometheus: RealPrometheus) -> Iterator[PrometheusClient]:
 
 
 def charges(client: PrometheusClient, **more: Any) -> DailyCharges:
-    """The bill of a tenant."""
+    """Return the charges of a tenant."""
     settings = settings_for("http://unused", **more)
     return DailyCharges(settings, BrokerMetrics(settings), Meter(client, timedelta(hours=1)))
 
 
 def quantities(found: list[Charge]) -> dict[str, tuple[Decimal, str]]:
-    """Quantity and rate by product type."""
+    """Return quantity and rate by product type."""
     return {
         each.product_type: (Decimal(each.quantity.numerator) / each.quantity.denominator, str(each.rate))
         for each in found
@@ -53,8 +53,8 @@ def quantities(found: list[Charge]) -> dict[str, tuple[Decimal, str]]:
 
 
 def test_everything_of_this_cluster_and_nothing_else(client: PrometheusClient) -> None:
-    """Brokers by their hours, every replica's bytes, and traffic without the sum of all topics; the cluster next door
-    and its hundred megabytes a minute are not ours."""
+    """Brokers count their hours, storage every replica, and traffic excludes the sum of all topics; other clusters on
+    the same metrics source are excluded."""
     assert quantities(charges(client).of(DAY)) == {
         "SELF_KAFKA_COMPUTE": (Decimal(48), "0.50"),
         "SELF_KAFKA_STORAGE": (Decimal(4 * 10 * 24), "0.0001"),
@@ -64,14 +64,14 @@ def test_everything_of_this_cluster_and_nothing_else(client: PrometheusClient) -
 
 
 def test_the_other_rule_file(client: PrometheusClient) -> None:
-    """Confluent's rule file has other names, the same trap, and counters that are exported as gauges."""
+    """Confluent's rule file has other names, a sum of all topics as well, and counters that are exported as gauges."""
     found = charges(client, metric_names={"preset": "confluent_jmx", "matchers": 'job="kafka-quota"'}).of(DAY)
     assert quantities(found)["SELF_KAFKA_NETWORK_INGRESS"] == (6 * DAYS_TRAFFIC, "0.01")
     assert quantities(found)["SELF_KAFKA_STORAGE"] == (Decimal(24), "0.0001")
 
 
 def test_what_is_free_is_not_measured(client: PrometheusClient) -> None:
-    """With a rate of zero there is no line, and no metric is needed."""
+    """With a rate of zero there is no line, and no metric is required."""
     free = RATES | {"storage_per_gib_hourly": "0", "network_ingress_per_gib": "0", "network_egress_per_gib": "0"}
     nowhere = {"matchers": 'job="no-such-job"'}
     found = charges(client, cost_model=free, metric_names=nowhere).of(DAY)
@@ -80,19 +80,19 @@ def test_what_is_free_is_not_measured(client: PrometheusClient) -> None:
 
 @pytest.mark.parametrize("metric", ["bytes_in", "bytes_out", "log_size"])
 def test_a_day_without_samples_has_no_bill(client: PrometheusClient, metric: str) -> None:
-    """If one of the metrics is missing, the day has an error that names it, and no line at all."""
+    """If one of the metrics is missing, the day has an error that names it, and no lines."""
     with pytest.raises(SourceDataError, match="no sample of no_such_metric"):
         charges(client, metric_names={metric: "no_such_metric"}).of(DAY)
     with pytest.raises(SourceDataError, match="no sample of"):
         charges(client).of(TODAY - timedelta(days=30))
 
 
-#: Any label can name the kind; here that of the topic does.
+#: The kind may come from any label; here it is the topic itself.
 KINDS = {"label": "topic", "rates": {"payments": {"network_egress_per_gib": "0.5"}, "audit": {}}}
 
 
 def test_kinds_of_topics_have_their_rates(client: PrometheusClient) -> None:
-    """What each kind has, together exactly what all topics have; a kind without any topic costs nothing."""
+    """The kinds together have exactly the quantities of all topics; a kind without topics has a quantity of zero."""
     found = quantities(charges(client, cost_model={**RATES, "topic_kinds": KINDS}).of(DAY))
     assert found == {
         "SELF_KAFKA_COMPUTE": (Decimal(48), "0.50"),
@@ -109,14 +109,14 @@ def test_kinds_of_topics_have_their_rates(client: PrometheusClient) -> None:
 
 
 def test_a_day_without_samples_of_any_kind_has_no_bill(client: PrometheusClient) -> None:
-    """Nothing at all is not the same as nothing of one kind."""
+    """If there are no samples of any kind, the day is an error; if one kind has none, it is not."""
     for name in ("bytes_in", "log_size"):
         with pytest.raises(SourceDataError, match="no sample of no_such_metric"):
             charges(client, cost_model={**RATES, "topic_kinds": KINDS}, metric_names={name: "no_such_metric"}).of(DAY)
 
 
 def test_a_region_has_its_rates(client: PrometheusClient) -> None:
-    """The override of the configured region holds."""
+    """The rates of the configured region apply."""
     model = RATES | {"region_overrides": {"eu-central-1": {"compute_hourly_rate": "0.75"}}}
     found = charges(client, cost_model=model, region="eu-central-1").of(DAY)
     assert quantities(found)["SELF_KAFKA_COMPUTE"] == (Decimal(48), "0.75")
@@ -129,7 +129,7 @@ def findings(context: TenantContext, url: str, **more: Any) -> dict[str, tuple[b
 
 
 def test_a_cluster_that_works(context: TenantContext, prometheus: RealPrometheus) -> None:
-    """Every metric has series, the brokers are as many as are billed, and there are principals."""
+    """If everything works, metrics have series, the number of brokers is as configured, and there are principals."""
     cluster = MockCluster("orders")
     source = {"source": "admin_api", "bootstrap_servers": cluster.bootstrap_servers}
     found = findings(context, prometheus.url, resource_source=source)
@@ -141,7 +141,7 @@ def test_a_cluster_that_works(context: TenantContext, prometheus: RealPrometheus
 
 
 def test_what_does_not_work_says_why(context: TenantContext, prometheus: RealPrometheus) -> None:
-    """A metric that never was, counters without principals and a cluster that is away are findings of their own."""
+    """A metric without samples, counters without principals and an unavailable cluster are separate failures."""
     source = {"source": "admin_api", "bootstrap_servers": f"127.0.0.1:{closed_port()}"}
     names = {"preset": "confluent_jmx", "matchers": 'job="kafka-quota"', "log_size": "no_such_metric"}
     found = findings(context, prometheus.url, metric_names=names, resource_source=source)
@@ -150,13 +150,13 @@ def test_what_does_not_work_says_why(context: TenantContext, prometheus: RealPro
 
 
 def test_metrics_without_brokers(context: TenantContext, prometheus: RealPrometheus) -> None:
-    """Matchers that no series has leave no broker, which fails."""
+    """Matchers that match no series leave no broker, which is a failure."""
     found = findings(context, prometheus.url, metric_names={"matchers": 'job="misspelt"'})
     assert found["brokers"] == (False, "the metrics contain no broker (source metrics)")
 
 
 def test_a_wrong_count_of_brokers_is_a_warning(context: TenantContext, prometheus: RealPrometheus) -> None:
-    """The bill can be made, but of other brokers than there seem to be: one may be down, or the count be wrong."""
+    """A number of brokers that differs from broker_count is a warning: one may be down, or the setting wrong."""
     with gatherer(context, prometheus.url, broker_count=9) as opened:
         warned = [finding for finding in opened.check() if finding.warning]
     assert [(finding.subject, finding.ok, finding.detail) for finding in warned] == [
@@ -165,14 +165,14 @@ def test_a_wrong_count_of_brokers_is_a_warning(context: TenantContext, prometheu
 
 
 def test_a_broker_without_logs_is_counted(context: TenantContext, prometheus: RealPrometheus) -> None:
-    """A broker that has traffic and no logs yet is a broker: two have traffic, and one of them has logs."""
+    """A broker with traffic but no logs is counted."""
     names = {"matchers": 'job="kafka-prod"', "log_size": 'kafka_log_log_size{instance="b1:7071"}'}
     found = findings(context, prometheus.url, metric_names=names)
     assert found["brokers"][1] == "2 brokers, as broker_count says"
 
 
 def test_a_source_that_is_away(context: TenantContext) -> None:
-    """Without a metrics source one finding fails with its address, and another names the checks that were skipped."""
+    """If the metrics source is unavailable, one check fails with its address, and the others are named as not tried."""
     url = f"http://127.0.0.1:{closed_port()}"
     found = findings(context, url)
     assert [subject for subject, (ok, _) in found.items() if not ok] == ["metric bytes_in"]
@@ -181,7 +181,7 @@ def test_a_source_that_is_away(context: TenantContext) -> None:
 
 
 def listed(context: TenantContext, prometheus: RealPrometheus, **more: Any) -> ListedInventory:
-    """Return the present listing."""
+    """Return the current listing."""
     with gatherer(context, prometheus.url, **more) as opened:
         return opened.inventory()
 
@@ -193,7 +193,7 @@ def cluster() -> MockCluster:
 
 
 def test_from_the_metrics(context: TenantContext, prometheus: RealPrometheus) -> None:
-    """The cluster, the brokers and topics that have logs, and the principals that wrote or read."""
+    """The metrics list the cluster, brokers and topics with logs, and principals that wrote or read."""
     found = listed(context, prometheus, display_name="Production", region="eu")
     resources = [(each.resource_id, each.resource_type, each.parent_id) for each in found.inventory.resources]
     assert resources == [
@@ -211,7 +211,7 @@ def test_from_the_metrics(context: TenantContext, prometheus: RealPrometheus) ->
 
 
 def test_from_the_cluster_itself(context: TenantContext, prometheus: RealPrometheus, cluster: MockCluster) -> None:
-    """Over the Kafka protocol brokers have their own ids, and topics their partitions and replicas."""
+    """Over the Kafka protocol, brokers have their own ids, and topics their partitions and replicas."""
     source = {"source": "admin_api", "bootstrap_servers": cluster.bootstrap_servers}
     found = listed(context, prometheus, resource_source=source).inventory.resources
     assert [each.resource_id for each in found] == [
@@ -225,7 +225,7 @@ def test_from_the_cluster_itself(context: TenantContext, prometheus: RealPrometh
 
 
 def test_a_cluster_that_does_not_answer(context: TenantContext, prometheus: RealPrometheus) -> None:
-    """Brokers and topics stay as they were known; the cluster and the principals are listed all the same."""
+    """If the cluster does not respond, brokers and topics are failures; the cluster and the principals are listed."""
     source = {"source": "admin_api", "bootstrap_servers": f"127.0.0.1:{closed_port()}"}
     found = listed(context, prometheus, resource_source=source)
     assert found.failures.keys() == {"kafka_broker", "kafka_topic"}
@@ -236,7 +236,7 @@ def test_a_cluster_that_does_not_answer(context: TenantContext, prometheus: Real
 
 
 def test_static_and_discovered_identities(context: TenantContext, prometheus: RealPrometheus) -> None:
-    """``static`` takes the configured ones only, ``both`` adds those of the metrics."""
+    """``static`` lists only the configured identities; ``both`` adds those of the metrics."""
     given = {"static_identities": [{"identity_id": "team-a", "identity_type": "team"}]}
     static = listed(context, prometheus, identity_source={"source": "static", **given})
     both = listed(context, prometheus, identity_source={"source": "both", **given})
@@ -246,7 +246,8 @@ def test_static_and_discovered_identities(context: TenantContext, prometheus: Re
 
 
 def test_the_connection_takes_every_key() -> None:
-    """All settings reach the library, secrets included; paths of files start at the configuration."""
+    """All settings are passed to the library, including secrets; relative paths start at the folder of the
+    configuration."""
     source = ResourceSource.model_validate(
         {
             "source": "admin_api",
@@ -279,7 +280,7 @@ EVEN = "even(active), even(period), unallocated"
 
 
 def chain(product_type: str) -> str:
-    """The one chain of a product type, as it is written."""
+    """Return the only chain of a product type as text."""
     policy = catalogue().find(product_type)
     assert policy is not None
     (portion,) = policy.portions
@@ -288,12 +289,12 @@ def chain(product_type: str) -> str:
 
 
 def test_compute_and_storage_are_shared_evenly() -> None:
-    """Costs of the cluster's existence are charged to those who use it."""
+    """Compute and storage are divided evenly among the active identities."""
     assert chain("SELF_KAFKA_COMPUTE") == chain("SELF_KAFKA_STORAGE") == EVEN
 
 
 def test_traffic_follows_usage() -> None:
-    """Incoming traffic is split by who wrote it, outgoing by who read it, and evenly without measurements."""
+    """Incoming traffic is split by bytes written, outgoing by bytes read, and evenly without measurements."""
     assert chain("SELF_KAFKA_NETWORK_INGRESS") == f"usage(bytes_in), {EVEN}"
     assert chain("SELF_KAFKA_NETWORK_EGRESS") == f"usage(bytes_out), {EVEN}"
 
@@ -331,7 +332,7 @@ QUOTAS = {"preset": "confluent_jmx", "matchers": 'job="kafka-quota"', "principal
 
 
 def usage(context: TenantContext, prometheus: RealPrometheus, **more: Any) -> dict[tuple[str, str], Decimal]:
-    """The day's usage by measure and identity."""
+    """Return the day's usage by measure and identity."""
     with gatherer(context, prometheus.url, **more) as opened:
         table = opened.usage(DAY, Inventory()).table
     rows = table.to_pylist()
@@ -350,7 +351,7 @@ def test_bytes_of_each_principal(context: TenantContext, prometheus: RealPrometh
 
 
 def test_bytes_of_each_kind(context: TenantContext, prometheus: RealPrometheus) -> None:
-    """What a kind of topics costs is split by its own traffic, and what the others cost by theirs."""
+    """The traffic of each kind of topics is measured separately."""
     kinds = {"label": "topic", "rates": {"payments": {}}}
     found = usage(context, prometheus, cost_model={**RATES, "topic_kinds": kinds})
     assert found == {
@@ -361,7 +362,7 @@ def test_bytes_of_each_kind(context: TenantContext, prometheus: RealPrometheus) 
 
 
 def test_rates_of_quotas_become_bytes(context: TenantContext, prometheus: RealPrometheus) -> None:
-    """Five bytes a second are 432,000 a day; a principal with nothing but a rate of zero has a row of zero."""
+    """Five bytes a second are 432,000 a day; a principal with only rates of zero has a row of zero."""
     assert usage(context, prometheus, metric_names=QUOTAS) == {
         ("bytes_in", "dora"): Decimal(5 * 86_400),
         ("bytes_in", "emil"): Decimal(15 * 86_400),
@@ -371,21 +372,20 @@ def test_rates_of_quotas_become_bytes(context: TenantContext, prometheus: RealPr
 
 
 def test_counters_that_name_nobody(context: TenantContext, prometheus: RealPrometheus) -> None:
-    """The rule files give byte counters no principal: then there is no usage, rather than unowned usage."""
+    """Byte counters without principals give no usage, rather than unowned usage."""
     plain = QUOTAS | {"principals": "counters"}
     assert usage(context, prometheus, metric_names=plain) == {}
 
 
 def test_a_discovery_query_makes_active(context: TenantContext, prometheus: RealPrometheus) -> None:
-    """Everybody whom the tenant's own query saw at some step of the day was there."""
+    """With a discovery query, presence counts the identities that it returns at each step of the day."""
     found = usage(context, prometheus, identity_source={"discovery_query": f'{IN}{{job="kafka-prod"}}'})
     presence = {subject: value for (measure, subject), value in found.items() if measure == "presence"}
     assert presence == {"alice": Decimal(24), "bob": Decimal(24)}
 
 
 def test_a_policy_may_ask_for_presence(context: TenantContext, prometheus: RealPrometheus) -> None:
-    """Without a query in the configuration, the built-in one measures presence; measures that no policy uses are not
-    queried."""
+    """Without a configured query, the built-in one measures presence; measures that no policy uses are not queried."""
     presence = {"portions": [{"share": "1", "try": ["usage(presence)"]}]}
     types = ("COMPUTE", "STORAGE", "NETWORK_INGRESS", "NETWORK_EGRESS")
     found = usage(context, prometheus, allocation_policies={f"SELF_KAFKA_{name}": presence for name in types})

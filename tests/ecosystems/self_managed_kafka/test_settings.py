@@ -28,7 +28,7 @@ def refused(model: type[Any], keys: dict[str, Any]) -> str:
 
 
 def test_a_region_replaces_single_rates() -> None:
-    """A region's rates replace those they name; a region without an entry has the general ones."""
+    """A region's rates replace only those that it lists; without an entry, the general rates apply."""
     model = CostModel.model_validate({**RATES, "region_overrides": {"eu": {"network_egress_per_gib": "0"}}})
     assert model.of_region("eu").network_egress_per_gib == 0
     assert model.of_region("eu").compute_hourly_rate == Decimal("0.50")
@@ -36,14 +36,14 @@ def test_a_region_replaces_single_rates() -> None:
 
 
 def test_rates_are_required_and_exact() -> None:
-    """Rates have no defaults, and never become floats."""
+    """Rates have no defaults and must be exact, not floats."""
     assert "compute_hourly_rate" in refused(CostModel, {})
     assert "quote the number" in refused(CostModel, {**RATES, "compute_hourly_rate": 0.5})
 
 
 @pytest.mark.parametrize("missing", ["metrics", "cluster_id", "broker_count", "cost_model"])
 def test_what_is_required(missing: str) -> None:
-    """Each of them has no sensible default."""
+    """These settings are required."""
     keys: dict[str, Any] = {"metrics": {"url": "http://p"}, "cluster_id": "c", "broker_count": 1, "cost_model": RATES}
     assert SelfManagedKafkaSettings.model_validate(keys)
     del keys[missing]
@@ -52,7 +52,7 @@ def test_what_is_required(missing: str) -> None:
 
 @pytest.mark.parametrize("preset", sorted(PRESETS))
 def test_presets_and_names_of_ones_own(preset: str) -> None:
-    """A preset names every metric; a name of one's own replaces it."""
+    """A preset names every metric; a configured name replaces one of them."""
     names = MetricNames.model_validate({"preset": preset, "bytes_in": 'my_bytes{tier="a"}'})
     assert names.name("bytes_in") == 'my_bytes{tier="a"}'
     assert names.name("bytes_out") == PRESETS[preset].bytes_out
@@ -60,7 +60,7 @@ def test_presets_and_names_of_ones_own(preset: str) -> None:
 
 
 def test_the_label_of_principals() -> None:
-    """It is what is usual for the chosen metrics, unless the identity source says otherwise."""
+    """The label depends on the chosen metrics, unless the identity source has one."""
     assert settings_for("http://p").principal_label == "principal"
     assert settings_for("http://p", metric_names={"principals": "quotas"}).principal_label == "user"
     own = settings_for("http://p", metric_names={"principals": "quotas"}, identity_source={"label": "who"})
@@ -82,7 +82,7 @@ def test_the_label_of_principals() -> None:
     ],
 )
 def test_resource_sources_that_cannot_work(keys: dict[str, Any], message: str) -> None:
-    """Each mistake is named before anything starts."""
+    """The error describes each mistake."""
     assert message in refused(ResourceSource, keys)
 
 
@@ -102,7 +102,7 @@ def test_resource_sources_that_cannot_work(keys: dict[str, Any], message: str) -
     ],
 )
 def test_resource_sources_that_work(keys: dict[str, Any]) -> None:
-    """Plain, encrypted, and with credentials."""
+    """Plain, encrypted and authenticated connections are valid."""
     assert ResourceSource.model_validate(keys)
 
 
@@ -117,13 +117,13 @@ def test_resource_sources_that_work(keys: dict[str, Any]) -> None:
     ],
 )
 def test_kinds_that_cannot_be_billed(kinds: dict[str, Any], more: dict[str, Any], message: str) -> None:
-    """Each mistake is named before anything starts."""
+    """The error describes each mistake."""
     keys = {"metrics": {"url": "http://p"}, "cluster_id": "c", "broker_count": 1} | more
     assert message in refused(SelfManagedKafkaSettings, keys | {"cost_model": {**RATES, "topic_kinds": kinds}})
 
 
 def test_a_policy_may_ask_for_a_kind() -> None:
-    """Each kind is a measure, and so are the topics of none."""
+    """The traffic of each kind, and that of topics without a kind, are measures."""
     model = {**RATES, "topic_kinds": {"label": "kind", "rates": {"tiered": {}}}}
     policy = {"portions": [{"share": "1", "try": ["usage(bytes_in_tiered + bytes_out_other)", "even(active)"]}]}
     assert settings_for("http://p", cost_model=model, allocation_policies={"SELF_KAFKA_COMPUTE": policy})
@@ -132,7 +132,7 @@ def test_a_policy_may_ask_for_a_kind() -> None:
 
 
 def test_policies_may_ask_for_what_is_measured() -> None:
-    """Bytes in, bytes out and presence are measures; anything else is a mistake."""
+    """Bytes in, bytes out and presence are measures; any other name is an error."""
 
     def policy(way: str) -> dict[str, Any]:
         return {"SELF_KAFKA_COMPUTE": {"portions": [{"share": "1", "try": [way]}]}}

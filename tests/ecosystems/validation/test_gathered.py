@@ -1,4 +1,4 @@
-"""A result of a plugin that breaks the contract is an error of its line, of its day or of the whole result."""
+"""A result of a plugin that breaks the contract is an error of its line, its day or the whole result."""
 
 from __future__ import annotations
 
@@ -56,8 +56,7 @@ WRONG_LINES = [
 
 @pytest.mark.parametrize(("wrong", "expected"), WRONG_LINES, ids=lambda each: str(each)[:50])
 def test_a_wrong_line_is_the_error_of_its_day(ask: Callable[..., Any], wrong: dict[str, Any], expected: str) -> None:
-    """The error names the plugin, the method, the line and the field; the other days are as the plugin returned
-    them."""
+    """The error names the plugin, the method, the line and the field; other days do not change."""
     days = ask(bill, on_billing=one_wrong_line(**wrong))
     (error,) = [gathered.error for gathered in days.values() if gathered.error is not None]
     assert error == days[SECOND].error
@@ -66,7 +65,7 @@ def test_a_wrong_line_is_the_error_of_its_day(ask: Callable[..., Any], wrong: di
     assert [len(gathered.lines) for gathered in days.values()] == [2, 0, 2]
 
 
-#: Untyped, so that tests can make wrong days that no type checker accepts.
+#: Untyped, so that tests can make days that a type checker would reject.
 A_DAY: Any = GatheredDay
 
 
@@ -84,7 +83,7 @@ WRONG_DAYS = [
 def test_a_wrong_day_is_an_error_of_its_own(
     ask: Callable[..., Any], answer: Callable[[date], Any], expected: str
 ) -> None:
-    """No day is taken for one without cost because its lines are no list, or its error says nothing."""
+    """A day with invalid lines or an invalid error is an error, not a day without cost."""
     days = ask(bill, on_billing=lambda days: (answer(day) if day == SECOND else GatheredDay(day) for day in days))
     assert {day: gathered.error for day, gathered in days.items() if gathered.error} == {
         SECOND: f"plugin tiny: billing: {expected}"
@@ -92,7 +91,7 @@ def test_a_wrong_day_is_an_error_of_its_own(
 
 
 def test_a_day_that_is_answered_twice_is_an_error(ask: Callable[..., Any]) -> None:
-    """A second result for a day, even an empty one, shows that the first cannot be trusted."""
+    """A second result for a day, even an empty one, makes the day an error, because the first may be wrong."""
 
     def answer(days: DayRange) -> Iterator[GatheredDay]:
         for day in days:
@@ -105,7 +104,7 @@ def test_a_day_that_is_answered_twice_is_an_error(ask: Callable[..., Any]) -> No
 
 
 def test_a_day_that_is_missing_is_an_error(ask: Callable[..., Any]) -> None:
-    """It is not one without cost."""
+    """A missing day is an error, not a day without cost."""
     days = ask(bill, on_billing=lambda days: (GatheredDay(day) for day in days if day != SECOND))
     assert days[SECOND].error == "plugin tiny: billing: the day was not returned"
 
@@ -127,7 +126,7 @@ WRONG_BILLS = [
 def test_an_answer_of_no_day_is_an_error_of_the_bill(
     ask: Callable[..., Any], answer: Callable[[DayRange], Any], expected: str
 ) -> None:
-    """It could be part of any day's bill; the days themselves are given before."""
+    """A result without a valid day is an error of the whole bill, after the valid days."""
     given = []
     with pytest.raises(PluginError, match=f"plugin tiny: billing of 2026-01-02 to 2026-01-05.*{expected}"):
         ask(lambda gatherer: given.extend(gatherer.billing(DAYS)), on_billing=answer)
@@ -135,7 +134,7 @@ def test_an_answer_of_no_day_is_an_error_of_the_bill(
 
 
 def test_an_answer_of_no_day_may_be_the_missing_one(ask: Callable[..., Any]) -> None:
-    """The error for a missing day says what was returned instead."""
+    """The error for a missing day mentions the invalid result."""
     answers = [GatheredDay(DAY), None, GatheredDay(DAY + 2 * ONE_DAY)]
     given: list[GatheredDay] = []
     with pytest.raises(PluginError):
@@ -204,7 +203,7 @@ WRONG_LISTINGS = [
 
 @pytest.mark.parametrize(("answer", "expected"), WRONG_LISTINGS)
 def test_a_wrong_listing_is_an_error(ask: Callable[..., Any], answer: Callable[[], Any], expected: str) -> None:
-    """Nothing of it is taken: half an inventory would charge the wrong people."""
+    """An invalid listing is rejected as a whole, because half an inventory would charge the wrong identities."""
     with pytest.raises(PluginError) as caught:
         ask(lambda gatherer: gatherer.inventory(), on_inventory=answer)
     assert caught.value.message.startswith("plugin tiny: inventory: ")
@@ -212,7 +211,7 @@ def test_a_wrong_listing_is_an_error(ask: Callable[..., Any], answer: Callable[[
 
 
 def table(**columns: Any) -> MeasuredUsage:
-    """One row of usage, some of its columns of another type."""
+    """Return one row of usage with some columns replaced."""
     known = {field.name: pa.array([row(DAY)[field.name]], field.type) for field in USAGE}
     return MeasuredUsage(pa.table({name: column for name, column in (known | columns).items() if column is not None}))
 
@@ -247,7 +246,7 @@ WRONG_USAGE = [
 
 @pytest.mark.parametrize(("answer", "expected"), WRONG_USAGE)
 def test_wrong_usage_is_an_error(ask: Callable[..., Any], answer: Callable[[], Any], expected: str) -> None:
-    """The error names the day, the row and the column; of topics as well."""
+    """The error names the day, the row and the column, for usage and for topics."""
     for method, name in ((lambda g: g.usage(DAY, Inventory()), "usage"), (lambda g: g.topics(DAY), "topics")):
         with pytest.raises(PluginError) as caught:
             ask(method, on_usage=lambda day: answer(), on_topics=lambda day: answer())
@@ -256,13 +255,13 @@ def test_wrong_usage_is_an_error(ask: Callable[..., Any], answer: Callable[[], A
 
 
 def test_the_reserved_measure_of_topics(ask: Callable[..., Any]) -> None:
-    """What says that a topic existed is the service's own."""
+    """The measure for the existence of topics is reserved."""
     with pytest.raises(PluginError, match="measure should not be 'topic_existed', which is reserved"):
         ask(lambda g: g.topics(DAY), on_topics=lambda day: measured(row(day, measure="topic_existed")))
 
 
 def test_usage_that_only_cleaning_made_the_same_is_added_up(ask: Callable[..., Any]) -> None:
-    """Nothing is lost, and no row is there twice."""
+    """Rows that become equal when their texts are cleaned are added up."""
     rows = [row(DAY, subject="web\0"), row(DAY, subject="web"), row(DAY, subject="\x01")]
     found = ask(lambda g: g.usage(DAY, Inventory()), on_usage=lambda day: measured(*rows)).table
     assert found.schema == USAGE
@@ -273,7 +272,7 @@ def test_usage_that_only_cleaning_made_the_same_is_added_up(ask: Callable[..., A
 
 
 def test_a_column_that_was_added_later_may_be_missing(ask: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A plugin that knows nothing of it goes on; one that does may say nothing in it."""
+    """A plugin may omit a column that was added later; if present, its values are kept."""
     longer = USAGE.append(pa.field("source", pa.string()))
     monkeypatch.setattr("chargeback.ecosystems.validation.gathered.USAGE", longer)
     without = measured(row(DAY))
@@ -304,7 +303,7 @@ WRONG_PLUGINS = [
 
 @pytest.mark.parametrize(("parts", "expected"), WRONG_PLUGINS)
 def test_a_wrong_plugin_is_refused_at_once(parts: dict[str, Any], expected: str) -> None:
-    """Faults that are visible without calling the plugin are errors at discovery."""
+    """Faults that are detectable without calling the plugin are errors at discovery."""
     plugin = Tiny()
     for name, value in parts.items():
         setattr(plugin, name, value)

@@ -1,4 +1,4 @@
-"""What an edit of a cost category would change, on random documents and bills."""
+"""Previews of edits of a cost category, on random documents and bills."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.support.categories import DAYS, BillRow, SomeNames, SomeTags, bills, 
 from tests.support.facts import new_facts
 
 ALL = Selection.of_days(DayRange(DAYS[0], DAYS[-1] + ONE_DAY))
-#: Previews the edit of one document to another, of a bill with tags and names.
+#: A preview of an edit from one document to another, on a bill with tags and names.
 Previewing = Callable[[dict[str, Any], dict[str, Any]], DryRunAnswer]
 
 _made_once = [HealthCheck.function_scoped_fixture]
@@ -34,7 +34,7 @@ _made_once = [HealthCheck.function_scoped_fixture]
 
 @pytest.fixture
 def previewing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Any]]:
-    """Writes a bill, and previews edits of the category that is stored with it."""
+    """Yield a context manager that writes a bill and previews edits of the category stored with it."""
     with QueryEngine(threads=1) as engine:
 
         @contextmanager
@@ -61,8 +61,8 @@ def previewing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..
 def test_what_an_edit_moves(
     previewing: Any, bill: list[BillRow], tags: SomeTags, names: SomeNames, one: dict[str, Any], other: dict[str, Any]
 ) -> None:
-    """A document moves nothing to itself, to the last digit. From one to another moves what its values have more or
-    less, and back the same in the other direction; with splits, dates, shares and credits."""
+    """An unchanged document moves nothing. An edit moves exactly the differences between the values, and the reverse
+    edit moves them back; documents have splits, dates, shares, and bills have credits."""
     bill = [in_table(row) for row in bill]
     with previewing(bill, tags, names) as edit:
         same = edit(one, one)
@@ -89,7 +89,7 @@ def test_what_an_edit_moves(
     }
 
 
-#: What an identity is assigned before and after, and what moves of its 100 units.
+#: The values of an identity before and after an edit, and what moves of its 100 units.
 EDITS: list[tuple[Any, Any, dict[tuple[str, str], int]]] = [
     ({"a": "60", "b": "40"}, {"a": "60", "b": "40"}, {}),
     ({"a": "60", "b": "40"}, {"a": "40", "b": "60"}, {("a", "b"): 20}),
@@ -102,7 +102,7 @@ EDITS: list[tuple[Any, Any, dict[tuple[str, str], int]]] = [
 
 
 def test_the_parts_of_a_split_that_differ(previewing: Any) -> None:
-    """Only these move; of a credit, with its sign."""
+    """Only the parts of a split that differ move; those of a credit with its sign."""
     signs = {"sa": 1, "credit": -1}
     identities = {f"{kind}-{place}": edit for kind in signs for place, edit in enumerate(EDITS)}
     bill = [
@@ -128,7 +128,7 @@ def test_the_parts_of_a_split_that_differ(previewing: Any) -> None:
 
 
 def test_rows_that_move_in_both_directions(previewing: Any) -> None:
-    """Two resources of one identity that change places: both moves are shown, although they cancel."""
+    """If two resources of an identity swap values, both moves are shown although they cancel."""
     bill = [BillRow(DAYS[0], "sa-1", place, None, None, "KAFKA_STORAGE", "KAFKA", 7) for place in ("lkc-1", "lkc-2")]
 
     def _document(first: str, second: str) -> dict[str, Any]:
@@ -141,7 +141,7 @@ def test_rows_that_move_in_both_directions(previewing: Any) -> None:
 
 
 def test_rules_with_the_same_sum_keep_their_order(previewing: Any) -> None:
-    """Rules with the same sum are ordered by value, then as in the document, in whichever order the sums are read."""
+    """Rules with the same sum are ordered by value, then as in the document, in whatever order the sums are read."""
     bill = [
         in_table(BillRow(DAYS[0], f"sa-{number}", "lkc-1", None, None, "KAFKA_STORAGE", "KAFKA", 10**12))
         for number in range(9)

@@ -1,4 +1,4 @@
-"""Edits of cost categories, on both databases, and what differs between versions."""
+"""Edits of cost categories on both databases, and differences between versions."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ VERSION = CategoryVersion("team", 3, '{"default":"UNASSIGNED","rules":[]}', "ann
 
 @pytest.fixture(params=KINDS)
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ControlDatabase]:
-    """A migrated, empty control database."""
+    """Yield a migrated, empty control database."""
     with control_database(request.param, tmp_path) as database:
         yield database
 
 
 def test_all_or_none(database: ControlDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Several categories are written in one transaction; one that cannot be takes the others with it."""
+    """Several categories are written in one transaction; if one fails, none is written."""
     monkeypatch.setattr(editing, "MOST_CATEGORIES", 2)
     several = [parse_category(key, {"rules": [RULE]}) for key in ("a", "b", "c")]
     with pytest.raises(TooManyCategories) as error, database.write() as connection:
@@ -60,7 +60,7 @@ def test_all_or_none(database: ControlDatabase, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_what_says_the_same_is_not_written(database: ControlDatabase) -> None:
-    """A preview and a write agree on it, and on the next number, also after a removal."""
+    """Unchanged content is not written; preview and write agree on that and on the next version number."""
     one = parse_category("a", {"rules": [RULE]})
     with database.write() as connection:
         (first,) = save_categories(connection, [one], who="ann")
@@ -78,14 +78,14 @@ def test_what_says_the_same_is_not_written(database: ControlDatabase) -> None:
 
 
 def test_versions_have_etags_of_their_own() -> None:
-    """Two versions of one number can be there one after the other: a backup was restored in between."""
+    """Versions with the same number but different content have different ETags, as after restoring a backup."""
     tags = {each.etag for each in (VERSION, replace(VERSION, who="bob"), replace(VERSION, version=4))}
     assert len(tags) == 3
     assert all(tag.startswith(('"3-', '"4-')) and tag.endswith('"') for tag in tags)
 
 
 def test_a_version_that_is_refused_now() -> None:
-    """It can still be read, so that it can be put right; why it is refused is among its warnings."""
+    """A stored version that is invalid by now can still be read and corrected; its warnings have the reason."""
     old = replace(VERSION, document='{"rules":[{"assign":"a"}],"values":{"a":{},"b":{}}}')
     assert warnings_about(old) == (CategoryProblem("rules[0].match", "this key is required"),)
     assert counts_of(old) == {"rules": 1, "values": 2}
@@ -93,13 +93,13 @@ def test_a_version_that_is_refused_now() -> None:
 
 
 def shown(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """The differences between two documents."""
+    """Return the differences between two documents."""
     written = replace(VERSION, document=editing._text(parse_category("team", before)))
     return [str(each) for each in differences(written, parse_category("team", after))]
 
 
 def test_differences() -> None:
-    """Of rules by their ids or what they say, of their order, of values, of the default and of the steps."""
+    """Differences cover rules by id or content, their order, values, the default and the steps."""
     one, two = {**RULE, "id": "one"}, {**RULE, "id": "two", "match": {"topic": ["x"]}}
     values: dict[str, Any] = {"payments": {}, "b": {"name": "B"}}
     assert shown({"rules": [one, RULE]}, {"rules": [one, RULE], "values": {}}) == []
@@ -135,12 +135,12 @@ cost_categories:
 
 
 def written(categories: list[CostCategory]) -> str:
-    """The file of these categories."""
+    """Return the file of these categories."""
     return categories_yaml(CategoryVersion(each.key, 1, _text(each), "ann", NOW, None) for each in categories)
 
 
 def test_what_is_exported_is_read_again() -> None:
-    """Texts that look like numbers, booleans or variables stay texts; dates are dates."""
+    """Exported categories read back unchanged: texts that look like numbers, booleans or variables stay texts."""
     categories = read_categories(FILE)
     assert [each.key for each in categories] == ["zone", "area"]
     text = written(categories)
@@ -169,7 +169,7 @@ def test_what_is_exported_is_read_again() -> None:
     ],
 )
 def test_every_problem_has_a_place(text: str, problems: list[str]) -> None:
-    """The key, and the line of the file."""
+    """Every problem has the key and the line of the file."""
     with pytest.raises(ConfigurationError) as error:
         read_categories(text)
     assert [str(each) for each in error.value.problems] == problems
@@ -177,7 +177,7 @@ def test_every_problem_has_a_place(text: str, problems: list[str]) -> None:
 
 @pytest.mark.extensive
 def test_large_files() -> None:
-    """A category may be larger than a configuration is."""
+    """A file of categories may be larger than a configuration."""
     rules = "".join(f"      - {{match: {{identity: [sa-{n}, sb-{n}]}}, assign: v{n}}}\n" for n in range(4999))
     (category,) = read_categories(f"cost_categories:\n  a:\n    rules:\n{rules}")
     assert len(category.rules) == 4999

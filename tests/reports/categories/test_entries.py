@@ -1,4 +1,4 @@
-"""Rules as entries of single entities, and back."""
+"""Conversion between rules and entries of single entities."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ OTHER = {"match": {"topic": ["pay.*"]}, "assign": "payments"}
 
 
 def category(*rules: dict[str, Any], **more: Any) -> CostCategory:
-    """A category of these rules."""
+    """Return a category with these rules."""
     return parse_category("team", {"rules": list(rules), **more})
 
 
 def rules_of(found: CostCategory) -> list[dict[str, Any]]:
-    """Its rules as a document."""
+    """Return the rules as a document."""
     rules: list[dict[str, Any]] = to_document(found)["rules"]
     return rules
 
 
 def file(text: str) -> SourceContent:
-    """The entries of a CSV file without its head."""
+    """Return the entries of a CSV file given without its head."""
     return SourceContent(read_entries(HEAD + text))
 
 
 def naming(entity_type: str, *ids: str, assign: str = "a", **more: Any) -> dict[str, Any]:
-    """A rule that names entities."""
+    """Return a rule that lists entities."""
     return {"match": {entity_type: list(ids)}, "assign": assign, **more}
 
 
@@ -56,7 +56,7 @@ def naming(entity_type: str, *ids: str, assign: str = "a", **more: Any) -> dict[
     ],
 )
 def test_what_a_file_cannot_say(rule: dict[str, Any]) -> None:
-    """Such a rule is not in the file, and an import keeps it, behind the others."""
+    """A rule that a file cannot express is not exported, and an import keeps it after the others."""
     before = category(rule, naming("identity", "sa-1"))
     assert category_csv(before) == f"{HEAD}identity,sa-1,a,,,\r\n"
     after = with_csv(before, file("topic,orders,b,,,\n"))
@@ -64,14 +64,14 @@ def test_what_a_file_cannot_say(rule: dict[str, Any]) -> None:
 
 
 def test_names_with_stars_are_exact() -> None:
-    """A name of the file is never a pattern."""
+    """A name in the file is never a pattern."""
     after = with_csv(category(), file("topic,pay.*,b,,,\n"))
     assert rules_of(after) == [{"match": {"topic": {"exact": ["pay.*"]}}, "assign": "b"}]
     assert category_csv(after) == f"{HEAD}topic,pay.*,b,,,\r\n"
 
 
 def test_rules_are_as_few_as_the_order_allows() -> None:
-    """Entities of one value and the same days are one rule, unless those of another type come between them."""
+    """Entities with the same value and days share one rule, unless an entity of another type comes between them."""
     text = (
         "identity,sa-1,a,,2026-01-01,2026-02-01\n"
         "identity,sa-2,b,,,\n"
@@ -92,7 +92,7 @@ def test_rules_are_as_few_as_the_order_allows() -> None:
 
 
 def test_ids_and_reasons_stay() -> None:
-    """An entity that is still there stays in its rule; a new one of the same value has a rule of its own."""
+    """An entity that remains stays in its rule; a new one with the same value gets a separate rule."""
     kept = naming("identity", "sa-1", "sa-2", id="reorg", reason="CHG-1")
     before = category(OTHER, kept, naming("identity", "sa-9"))
     after = with_csv(before, file("identity,sa-2,a,,,\nidentity,sa-3,a,,,\nidentity,sa-9,a,,,\n"))
@@ -104,7 +104,7 @@ def test_ids_and_reasons_stay() -> None:
 
 
 def test_an_unchanged_file_changes_nothing() -> None:
-    """Not even the order of the rules, and no rule that another one hides."""
+    """Importing an unchanged file changes neither the order of the rules nor a hidden rule."""
     before = category(OTHER, naming("identity", "sa-1"), naming("identity", "sa-1", assign="hidden"), OTHER)
     assert with_csv(before, SourceContent(read_entries(category_csv(before)))) is before
     march = {"valid_from": "2026-03-01", "valid_to": "2026-04-01"}
@@ -120,7 +120,7 @@ def test_an_unchanged_file_changes_nothing() -> None:
 
 
 def test_a_value_that_is_not_registered() -> None:
-    """The line is named, of an entity or of a part of its split."""
+    """An unregistered value is reported with its line, whether of an entity or of a part of its split."""
     before = category(values={"a": None})
     with pytest.raises(ConfigurationError) as error:
         with_csv(before, file("identity,sa-1,a,,,\ntopic,t,a,50,,\ntopic,t,c,50,,\nidentity,sa-2,b,,,\n"))
@@ -131,7 +131,7 @@ def test_a_value_that_is_not_registered() -> None:
 
 
 def test_an_id_that_cannot_be() -> None:
-    """The entity is named by its own line, not by that of its rule."""
+    """An invalid id is reported with the line of the entity, not with that of its rule."""
     entries = [*read_entries(HEAD + "topic,a,b,,,\n"), CategoryEntry("topic", "\t", "b", place="line 9")]
     with pytest.raises(ConfigurationError) as error:
         with_csv(category(), SourceContent(entries))
@@ -142,7 +142,7 @@ IMPORTED = naming("topic", "orders", id="csv:topic:a")
 
 
 def test_an_import_replaces_its_own_rules() -> None:
-    """Where they are; the first ones come behind all others, and ids are made unique."""
+    """An import replaces its own rules in place; the first import appends them, and ids are made unique."""
     first = with_import(category(OTHER), "csv", file("topic,orders,a,,,\n"), is_new=False)
     assert rules_of(first) == [OTHER, IMPORTED]
     moved = category(IMPORTED, OTHER, {**OTHER, "id": "backstage:x"})
@@ -167,8 +167,8 @@ CONTENT = SourceContent(
 
 
 def test_the_register_of_an_import() -> None:
-    """A new category gets the register of the source; where there is one, what is missing is added, and what is there
-    stays; where there is none, none is made, since it would forbid other values."""
+    """A new category gets the register of the source. An existing register gets the missing values and keeps its own; a
+    category without a register gets none, since it would forbid other values."""
     whole = {"payments": {"name": "Payments", "parent": "retail"}, "plain": {}, "retail": {"name": "Retail"}}
     assert to_document(with_import(category(), "backstage", CONTENT, is_new=True))["values"] == whole
     present = {"payments": {"name": "Pay"}, "old": {}}
@@ -187,20 +187,20 @@ START = date(2026, 1, 1)
 
 
 def first_value(entries: list[tuple[str, str, str, Period]], names: dict[str, str], day: date) -> str | None:
-    """The value of a row of these names: that of the first entry."""
+    """Return the value of the first entry that matches these names on a day, or None."""
     return next((value for kind, name, value, during in entries if names[kind] == name and day in during), None)
 
 
 def dated(during: Period) -> dict[str, str]:
-    """The dates of a rule."""
+    """Return the dates of a rule."""
     days = {"valid_from": during.first, "valid_to": during.end}
     return {name: day.isoformat() for name, day in days.items() if day is not None}
 
 
 @given(ROWS)
 def test_rules_mean_what_the_lines_say(rows: list[tuple[str, str, str, int | None, int | None]]) -> None:
-    """For every row, which may have an identity and a topic, and every day, the first line decides; and the file that
-    is written of the rules says the same again, also of rules that overlap."""
+    """For every row and day, the first matching line decides; the file written from the rules gives the same values,
+    even if rules overlap."""
     rules: list[tuple[str, str, str, Period]] = []
     entries: list[tuple[str, str, str, Period]] = []
     for kind, name, value, first, end in rows:
@@ -229,6 +229,6 @@ def test_rules_mean_what_the_lines_say(rows: list[tuple[str, str, str, int | Non
 
 
 def test_percentages_are_written_plainly() -> None:
-    """Without an exponent, and without zeros that say nothing."""
+    """Percentages are written without an exponent and without trailing zeros."""
     parts = [CategoryEntry("topic", "t", value, Decimal(percent)) for value, percent in (("a", "1E+1"), ("b", "90.0"))]
     assert category_csv(with_csv(category(), SourceContent(parts))) == f"{HEAD}topic,t,a,10,,\r\ntopic,t,b,90,,\r\n"

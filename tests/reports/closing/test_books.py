@@ -1,4 +1,4 @@
-"""Closed months never change; what is learned of them later is posted later, and nothing is lost or counted twice."""
+"""Closed months never change: later changes are posted to later months, and nothing is lost or counted twice."""
 
 from __future__ import annotations
 
@@ -37,37 +37,37 @@ from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sums import KeyValues, sums_by
 from tests.support.months import AUGUST, OCTOBER, SEPTEMBER, Months, amounts, learned, months
 
-#: Also the first month that is open when all three are closed: corrections are posted to it.
+#: Includes the first open month when all three are closed: corrections are posted to it.
 EVERYTHING = Selection.of_days(DayRange(AUGUST.start, OCTOBER.next.days.end))
 TEN = Decimal(10)
 
 
 @pytest.fixture
 def tenant(tmp_path: Path) -> Iterator[Months]:
-    """A tenant of three months."""
+    """Yield a tenant of three months."""
     with months(tmp_path) as opened:
         yield opened
 
 
 def sums(reader: TenantReader, *by: str, selection: Selection = EVERYTHING) -> dict[KeyValues, Decimal]:
-    """The sums of what a reader sees."""
+    """Return the sums of what a reader sees."""
     return amounts(sums_by(reader, CHARGEBACKS, selection, by))
 
 
 def posted(tenant: Months, *by: str, as_of: datetime | None = None) -> dict[KeyValues, Decimal]:
-    """The sums of the books."""
+    """Return the sums of the books."""
     with tenant.books(as_of) as reader:
         return sums(reader, *by)
 
 
 def test_without_a_closed_month_everything_is_posted_to_itself(tenant: Months) -> None:
-    """The books are what is known."""
+    """Without a closed month, the books equal what is known now."""
     found = posted(tenant, POSTED_PERIOD, CHARGE_PERIOD)
     assert found == {(each.id, each.id): Decimal(20) for each in (AUGUST, SEPTEMBER, OCTOBER)}
 
 
 def test_a_late_bill_is_posted_to_the_first_open_month(tenant: Months) -> None:
-    """The closed month stays, and the difference has the month that it is about."""
+    """The closed month keeps its amounts, and the difference has the month that it is about."""
     tenant.close(AUGUST)
     tenant.charge(tenant.days[0], sa_1="7", sa_2="4.5")
     by = (POSTED_PERIOD, CHARGE_PERIOD, "identity_id")
@@ -84,7 +84,7 @@ def test_a_late_bill_is_posted_to_the_first_open_month(tenant: Months) -> None:
 
 
 def test_a_day_that_was_accepted_without_a_bill_is_a_correction_when_it_comes(tenant: Months) -> None:
-    """It has pinned nothing."""
+    """A day accepted without a bill has no booked amounts; its late bill is a correction."""
     tenant.close(AUGUST)
     tenant.charge(AUGUST.last_day, sa_1="3")
     with tenant.books() as reader:
@@ -96,7 +96,7 @@ def test_a_day_that_was_accepted_without_a_bill_is_a_correction_when_it_comes(te
 
 
 def test_rows_that_move_between_identities_net_to_nothing_in_sum(tenant: Months) -> None:
-    """A correction is there for each of them, and none for all together."""
+    """Each identity has a correction; in total they are zero."""
     tenant.close(AUGUST)
     tenant.charge(tenant.days[0], sa_1="4", sa_2="6")
     of_september = Selection(SEPTEMBER.window)
@@ -109,7 +109,7 @@ def test_rows_that_move_between_identities_net_to_nothing_in_sum(tenant: Months)
 
 
 def test_the_list_has_corrections_behind_the_rows_of_their_month(tenant: Months) -> None:
-    """Each says how it was posted; pages cut through both."""
+    """The list has regular rows and corrections, each with its class and month; pages span both."""
     tenant.close(AUGUST)
     tenant.charge(tenant.days[0], sa_1="7", sa_2="4")
     of_september = Selection(SEPTEMBER.window)
@@ -133,7 +133,7 @@ def test_the_list_has_corrections_behind_the_rows_of_their_month(tenant: Months)
 
 
 def test_tags_of_a_closed_month_move_later(tenant: Months) -> None:
-    """By tag, an edit of tags is a correction although no row has changed."""
+    """By tag, an edit of tags is a correction, even if no row has changed."""
     tenant.by = ("tag:team",)
     tenant.tag("sa-1", "payments")
     tenant.close(AUGUST)
@@ -146,7 +146,7 @@ def test_tags_of_a_closed_month_move_later(tenant: Months) -> None:
 
 
 def test_months_are_closed_in_order_and_reopened_from_the_end(tenant: Months) -> None:
-    """Any other order is refused, with what to do first."""
+    """Any other order is refused, and the message has the month to begin with."""
     tenant.close(AUGUST)
     with pytest.raises(PeriodRefused, match=r"close 2026-09 first"):
         tenant.close(OCTOBER)
@@ -164,7 +164,7 @@ def test_months_are_closed_in_order_and_reopened_from_the_end(tenant: Months) ->
 
 
 def test_what_is_learned_of_a_sealed_month_is_not_posted(tenant: Months) -> None:
-    """Until then, it is."""
+    """Changes of a month are posted until it is sealed, and not after that."""
     tenant.close(AUGUST)
     tenant.charge(tenant.days[0], sa_1="7", sa_2="4")
     tenant.seal(AUGUST)
@@ -175,7 +175,7 @@ def test_what_is_learned_of_a_sealed_month_is_not_posted(tenant: Months) -> None
 
 
 def test_a_sealed_month_between_others_stays_out_of_their_corrections(tenant: Months) -> None:
-    """What is learned of the months around it is posted, and of it nothing."""
+    """Changes of the months around a sealed one are posted; its own changes are not."""
     tenant.close(AUGUST)
     tenant.close(SEPTEMBER)
     tenant.seal(SEPTEMBER)
@@ -189,7 +189,7 @@ def test_a_sealed_month_between_others_stays_out_of_their_corrections(tenant: Mo
 
 @pytest.mark.parametrize("by", ["identity_id", "tag:team", "cluster_id"])
 def test_what_is_posted_is_kept_where_files_decide_it(tenant: Months, by: str) -> None:
-    """Tags and clusters may change without them."""
+    """Sums decided by files alone are cached; tags and clusters may change without the files."""
     tenant.close(AUGUST)
     tenant.charge(tenant.days[0], sa_1="7", sa_2="4")
     kept = len(tenant.caches.posted)
@@ -203,7 +203,7 @@ def test_what_is_posted_is_kept_where_files_decide_it(tenant: Months, by: str) -
 
 
 def test_blockers_have_to_be_accepted_and_damage_cannot_be(tenant: Months) -> None:
-    """Each says what it is about."""
+    """Blockers must be accepted and have ids; a month that is still accruing cannot be closed."""
     order = ClosingOrder(AUGUST, "ann")
     with pytest.raises(PeriodBlocked) as blocked:
         close(tenant.view, tenant.books, lambda: tenant.store.control.write(durable=True), order, tenant.clock)
@@ -215,7 +215,7 @@ def test_blockers_have_to_be_accepted_and_damage_cannot_be(tenant: Months) -> No
 
 
 def test_a_stale_preview_books_nothing(tenant: Months) -> None:
-    """The digest is that of the amounts; the same amounts again have the same."""
+    """The digest depends on the amounts only: a change refuses the close, and the same amounts again allow it."""
     with tenant.books() as reader:
         seen = prepare(tenant.view, reader, AUGUST, tenant.now).answer
     tenant.charge(tenant.days[0], sa_1="7", sa_2="4")
@@ -236,7 +236,7 @@ def test_a_stale_preview_books_nothing(tenant: Months) -> None:
 
 
 def test_a_stale_preview_tells_invoices_and_adjustments_apart(tenant: Months) -> None:
-    """Both change the digest; an adjustment moves a value, an invoice none."""
+    """Both change the digest: an adjustment changes an amount, an invoice none."""
     with tenant.books() as reader:
         seen = prepare(tenant.view, reader, AUGUST, tenant.now).answer
     invoice = Invoice(AUGUST, "INV-1", {"kind": "invoice", "status": "issued", "total": "20"}, "ann", tenant.now)
@@ -252,8 +252,8 @@ def test_a_stale_preview_tells_invoices_and_adjustments_apart(tenant: Months) ->
 
 
 def test_days_of_closed_months_are_calculated_again_only_if_it_is_meant(tenant: Months) -> None:
-    """The refusal names the months and the first day that is free; sealed months have no say, because nothing of them
-    is posted."""
+    """Recalculating closed months is refused, with the months and the first free day. Sealed months do not count,
+    because none of their changes are posted."""
 
     def check(request: RunRequest) -> None:
         with tenant.store.control.read() as connection:
@@ -275,7 +275,7 @@ def test_days_of_closed_months_are_calculated_again_only_if_it_is_meant(tenant: 
 
 
 def test_closing_again_without_a_change_gives_the_same_digest(tenant: Months) -> None:
-    """The receipts of both stay, and their documents; the number of the statements says that it is the second one."""
+    """Both receipts and their documents stay; the numbers of the statements show that they are the second ones."""
     tenant.close(AUGUST)
     tenant.reopen(AUGUST)
     tenant.close(AUGUST)
@@ -295,7 +295,7 @@ def test_closing_again_without_a_change_gives_the_same_digest(tenant: Months) ->
 
 
 def test_receipts_are_a_chain_that_anybody_can_check(tenant: Months) -> None:
-    """Each has the digest of the one before; a statement that was changed in the document is found."""
+    """Each receipt has the digest of the previous one; a changed statement in the document is found."""
     tenant.close(AUGUST)
     tenant.close(SEPTEMBER)
     with tenant.store.control.read() as connection:
@@ -313,7 +313,7 @@ def test_receipts_are_a_chain_that_anybody_can_check(tenant: Months) -> None:
 
 
 def test_the_same_key_closes_once(tenant: Months) -> None:
-    """A second request with it gets the first entry; for another month it is refused."""
+    """A repeated request returns the first entry; for another month the key is refused."""
     first, second = (tenant.close(AUGUST, idempotency_key="k").closing for _ in range(2))
     assert first == second
     with pytest.raises(PeriodRefused, match="idempotency_key has closed 2026-08"):
@@ -321,8 +321,8 @@ def test_the_same_key_closes_once(tenant: Months) -> None:
 
 
 def test_cents_of_corrections_do_not_drift(tenant: Months) -> None:
-    """Changes of 0.004 are not lost, and changes of 0.006 are no cents each: what is booked of a value is, to the
-    cent, its statement as it is now."""
+    """Changes of 0.004 are not lost, and changes of 0.006 do not each add a cent: the booked cents of a value sum to
+    its present statement."""
     tenant.close(AUGUST)
     period, booked = AUGUST, {"sa-1": Decimal(0), "sa-2": Decimal(0)}
     day = tenant.days[0]
@@ -343,9 +343,9 @@ def test_cents_of_corrections_do_not_drift(tenant: Months) -> None:
 
 @pytest.mark.parametrize("seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.drill) for seed in range(2, 60))])
 def test_books_are_facts_whatever_happens(tmp_path: Path, seed: int) -> None:
-    """Late bills, moved shares, edits of tags, closings, reopenings and seals, in any order: the sum of all months is
-    what is known now, of sealed ones what was known then, by every grouping, however often it is asked; a closed month
-    never changes; and the books as of an instant are those of then."""
+    """Late bills, moved shares, tag edits, closings, reopenings and seals, in any order: by every grouping, all months
+    sum to what is known now, or was known when a month was sealed; a closed month never changes; the books as of an
+    instant stay the same."""
     chance = random.Random(seed)
     with months(tmp_path) as tenant:
         tenant.by = ("identity_id", "tag:team")

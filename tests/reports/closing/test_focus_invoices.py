@@ -1,4 +1,4 @@
-"""Our own months and statements in FOCUS: what an invoice says adds up to what was booked."""
+"""Periods and statements in FOCUS: the lines of an invoice sum to what was booked."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ BY = "identity_id"
 
 @pytest.fixture
 def tenant(tmp_path: Path) -> Iterator[Months]:
-    """A tenant of three months."""
+    """Yield a tenant of three months."""
     with months(tmp_path) as opened:
         yield opened
 
 
 def details(tenant: Months, period: AccountingPeriod | None = None) -> list[FocusInvoiceDetail]:
-    """The lines of its statements."""
+    """Return the lines of the tenant's statements."""
     with tenant.books() as reader:
         return invoice_details(tenant.view, reader, BY, period)
 
 
 def rows(text: str) -> list[dict[str, str]]:
-    """The rows of a CSV file."""
+    """Return the rows of a CSV file."""
     return list(csv.DictReader(io.StringIO(text, newline="")))
 
 
@@ -55,14 +55,14 @@ def sums(found: list[FocusInvoiceDetail], status: str) -> dict[str, Decimal]:
 
 
 def adjust(tenant: Months, period: AccountingPeriod, **more: Any) -> None:
-    """Adjust what is booked of an identity."""
+    """Add an adjustment of the booked amount of an identity."""
     new = NewAdjustment(period, period, BY, "sa-1", None, Decimal("-2.50"), "credit", None, "Agreed", None, **more)
     with tenant.store.control.write() as connection:
         add_adjustment(connection, new, created_by="ann", at=tenant.clock())
 
 
 def test_the_lines_of_a_statement_are_its_cents(tenant: Months) -> None:
-    """Those of a closed month as of the open one; corrections and adjustments are lines of their own."""
+    """The lines of a statement, open or closed, sum to its cents; corrections and adjustments are separate lines."""
     tenant.close(AUGUST)
     tenant.charge(tenant.days[0], sa_1="7.004", sa_2="4")
     adjust(tenant, SEPTEMBER)
@@ -85,7 +85,7 @@ def test_the_lines_of_a_statement_are_its_cents(tenant: Months) -> None:
 
 
 def test_a_statement_of_a_month_that_was_opened_again_is_void(tenant: Months) -> None:
-    """It stays, and the one that takes its place refers to it."""
+    """The statement of a reopened month stays as voided, and its replacement refers to it."""
     tenant.close(AUGUST)
     tenant.reopen(AUGUST)
     assert {each.invoice_issue_status for each in details(tenant)} == {"Voided"}
@@ -98,7 +98,7 @@ def test_a_statement_of_a_month_that_was_opened_again_is_void(tenant: Months) ->
 
 
 def test_months_are_open_or_closed(tenant: Months) -> None:
-    """Those of the books, and the first that is open; before, there is none."""
+    """Closed months and the first open one are listed; before the first close, none is."""
     with tenant.books() as reader:
         assert billing_periods(tenant.view, reader) == []
     tenant.close(AUGUST)
@@ -115,7 +115,7 @@ def test_months_are_open_or_closed(tenant: Months) -> None:
 
 
 def test_the_lines_of_a_closed_month_stay(tenant: Months) -> None:
-    """After a late bill, and after another month was closed."""
+    """A late bill or another closed month does not change the lines of a closed one."""
     tenant.close(AUGUST)
     before = details(tenant, AUGUST)
     tenant.charge(tenant.days[0], sa_1="7", sa_2="4")
@@ -126,7 +126,7 @@ def test_the_lines_of_a_closed_month_stay(tenant: Months) -> None:
 
 @pytest.mark.parametrize("dataset", ["BillingPeriod", "InvoiceDetail"])
 def test_an_independent_lint_finds_nothing(tenant: Months, dataset: str) -> None:
-    """Names, types, allowed values and nulls are those of FOCUS 1.4."""
+    """Names, types, allowed values and nulls conform to FOCUS 1.4."""
     tenant.close(AUGUST)
     tenant.reopen(AUGUST)
     tenant.close(AUGUST)

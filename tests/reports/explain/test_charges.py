@@ -1,4 +1,4 @@
-"""Explanations as they are shown: amounts that follow from the response alone, and sentences."""
+"""Explanations as responses: amounts that follow from the response alone, and sentences."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from tests.support.explained import check_explanation, check_sentence
 from tests.support.laws import examples
 
 NAMES = DisplayNames({"sa-1": "sa-pay"}, {"lkc-1": "orders-prod"})
-#: How many rows of a random day are explained.
+#: How many rows of a random day are explained, at most.
 SAMPLED = 60
 
 
-#: How many random days are drawn at once, of how many identities at most, until they have so many explained rows: in
-#: a drill and in seven of the night 20,000.
+#: The number of random days per batch, the most identities of a day, and the fewest rows to explain: 20,000 in
+#: total in one drill and seven night runs.
 SOME, MANY = (60, 40, 200), (600, 5000, 2_500)
 DRILL = [pytest.mark.drill, pytest.mark.timeout(1800)]
 NIGHT = [*DRILL, pytest.mark.night]
@@ -42,8 +42,8 @@ NIGHT = [*DRILL, pytest.mark.night]
     [SOME, *(pytest.param(*MANY, marks=NIGHT if n else DRILL, id=f"drill {n}") for n in range(8))],
 )
 def test_amounts_follow_from_the_answers_alone(days: int, people: int, least: int) -> None:
-    """For rows of random days, an independent checker derives the stored amount from the explanation's JSON, and finds
-    the numbers and the claims of the sentence in it."""
+    """For rows of random days, an independent checker derives the stored amount from the explanation's JSON, and
+    verifies the numbers and claims of the sentence."""
     checked = 0
 
     @settings(max_examples=examples(days))
@@ -64,7 +64,7 @@ def test_amounts_follow_from_the_answers_alone(days: int, people: int, least: in
 
 
 def explanation(day: Evidence, identity_id: str, portion: int | None = None, line_id: str | None = None) -> Explanation:
-    """The explanation of a line of a day, by default the first one, as if it were stored."""
+    """Return the explanation of a line of a day, by default the first one, as if it were stored."""
     line = next(each for each in day.billing.to_pylist() if line_id in {None, each["line_id"]})
     found = explain_line(day, POLICIES, line["line_id"], identity_id, portion, NAMES.resources.get(line["resource_id"]))
     policy = POLICIES.get(line["product_type"])
@@ -182,12 +182,12 @@ GB = 10**9
     ],
 )
 def test_sentences(day: Evidence, identity_id: str, portion: int | None, expected: str) -> None:
-    """Each way of splitting has a sentence with rounded amounts, for readers who do not know the service."""
+    """Each method has a sentence with rounded amounts, for readers who do not know the service."""
     assert sentence(explanation(day, identity_id, portion), NAMES, "USD") == expected
 
 
 def test_the_sentence_of_a_proportional_line() -> None:
-    """It names what the other lines charged."""
+    """The sentence of a proportional line has the sum of the other lines."""
     day = evidence("a SUPPORT 8 \n lkc-1 BASE 6 \n lkc-2 BASE 2", "", "lkc-1 active sa-1 \n lkc-2 active sa-2")
     assert sentence(explanation(day, "sa-1"), NAMES, "USD") == (
         "sa-pay was charged 6.00 of 8.00 USD for other lines on 4 November 2026. "
@@ -196,8 +196,7 @@ def test_the_sentence_of_a_proportional_line() -> None:
 
 
 def test_without_evidence_nothing_is_guessed() -> None:
-    """The explanation has the stored amount and the reason why it cannot be explained; all parts of the calculation are
-    null."""
+    """Without evidence, the explanation has the stored amount and the reason; all parts of the calculation are null."""
     found = explanation(evidence("lkc-1 BASE 6", "", "lkc-1 active sa-1"), "sa-1")
     lost = replace(found, portion=None, missing="the measured usage of that day cannot be read", is_same=None)
     shown = explained_charge(lost, NAMES, "USD")
@@ -210,7 +209,7 @@ def test_without_evidence_nothing_is_guessed() -> None:
 
 
 def test_portions_of_an_identity_sum_to_its_rows() -> None:
-    """Every portion is explained for itself."""
+    """The amounts of the portions of an identity, explained one by one, sum to its rows."""
     day = evidence("lkc-1 CKU 10", "bytes_in lkc-1 sa-1 1", "lkc-1 active sa-1 sa-2")
     parts = [explain_line(day, POLICIES, day.billing["line_id"][0].as_py(), "sa-1", number) for number in (1, 2)]
     assert total(each.arithmetic.amount for each in parts if each.arithmetic) == Decimal("8.5")

@@ -1,4 +1,4 @@
-"""Links around an explanation: relative, encoded, and as of the same instant."""
+"""Links of an explanation: relative, encoded, and as of the same instant."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ INSTANT = datetime(2026, 2, 1, 12, tzinfo=UTC)
 
 
 def test_from_rows() -> None:
-    """The link has the key of the row, and the instant as of which the list was read."""
+    """A link has the key of the row and the instant as of which the list was read."""
     row = {
         "timestamp": "2026-01-31T05:00:00Z",
         "identity_id": "User:a&b",
@@ -25,7 +25,7 @@ def test_from_rows() -> None:
 
 
 def test_from_explanations() -> None:
-    """The line, its rows, the bill and the revisions of the day."""
+    """An explanation links to its rows, its policy, and the revisions of the day."""
     found = links(date(2026, 1, 31), "1f", None, rows="chargebacks")
     assert found.rows == "../chargebacks?start_date=2026-01-31&end_date=2026-01-31&line_id=1f"
     assert found.policy is None

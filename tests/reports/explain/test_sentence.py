@@ -1,4 +1,4 @@
-"""Sentences of explanations that could not be calculated; those of all methods are tested with their responses."""
+"""Sentences of explanations without a calculation; the other tests are with the responses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from chargeback.reports.wording import DisplayNames
 
 
 def test_without_evidence() -> None:
-    """The sentence has the stored amount, and the reason why it is not explained."""
+    """The sentence has the stored amount and the reason why it is not explained."""
     key = ExplainKey(date(2026, 11, 4), "1f", "sa-1")
     siblings = LineRows(0, Decimal(0), equals_line=None)
     found = Explanation(

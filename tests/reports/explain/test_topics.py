@@ -1,4 +1,4 @@
-"""Explanations of topic rows as they are shown: amounts that follow from the response alone, and sentences."""
+"""Explanations of topic rows as responses: amounts that follow from the response alone, and sentences."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TOPICS = [f"t{number:02}" for number in range(30)] + ["UNALLOCATED", "_internal
 
 @st.composite
 def _days(draw: st.DrawFn) -> tuple[pa.Table, pa.Table]:
-    """Lines of two clusters, and measurements of up to some thirty topics."""
+    """Return lines of two clusters, and measurements of up to about thirty topics."""
     lines = draw(
         st.lists(
             st.tuples(
@@ -64,11 +64,11 @@ def _days(draw: st.DrawFn) -> tuple[pa.Table, pa.Table]:
 
 @pytest.mark.extensive
 def test_amounts_follow_from_the_answers_alone() -> None:
-    """For every row of random days, and for topics without one, an independent checker derives the stored amount, and
-    reads the sentence."""
+    """For every row of random days, and for topics without one, an independent checker derives the stored amount and
+    verifies the sentence."""
     checked = 0
 
-    # Engines take longer to start than to attribute a day.
+    # Starting an engine takes longer than attributing a day.
     attributors = [(plan, TopicAttributor(plan)) for plan in (PLAN, SKIPPING)]
 
     @settings(max_examples=examples(150))
@@ -96,7 +96,7 @@ def test_amounts_follow_from_the_answers_alone() -> None:
 def explained(
     billed: pa.Table, line: dict[str, Any], evidence: pa.Table | None, plan: TopicPlan, topic: str
 ) -> TopicExplanation:
-    """The explanation of a line, as if it were stored."""
+    """Return the explanation of a line, as if it were stored."""
     (number,) = (n for n, each in enumerate(billed["line_id"].to_pylist()) if each == line["line_id"])
     portion = explain_topic(DAY, billed.slice(number, 1), evidence, plan, topic, "prod")
     key = TopicKey(date(2026, 11, 4), line["line_id"], topic)
@@ -159,7 +159,7 @@ GB = 10**9
     ],
 )
 def test_sentences(line: str, measured: str, topic: str, expected: str) -> None:
-    """Each way of attributing a line has a sentence, for readers who do not know the service."""
+    """Each attribution method has a sentence, for readers who do not know the service."""
     billed = bill(line)
     method = {"WRITE": "topic_bytes_in"}
     plan = PLAN if "WRITE" not in line else _renamed(method)
@@ -168,5 +168,5 @@ def test_sentences(line: str, measured: str, topic: str, expected: str) -> None:
 
 
 def _renamed(measures: dict[str, str]) -> TopicPlan:
-    """The plan with measures of the names that the metrics of topics have."""
+    """Return the plan with measures named like the metrics of topics."""
     return replace(PLAN, methods={name: TopicMethod("bytes_ratio", (each,)) for name, each in measures.items()})

@@ -1,4 +1,4 @@
-"""Explanations of a line for callers with a scope: their own rows, and all others together."""
+"""Explanations for callers with a scope: their own rows, and the sum of all others."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _usage_split(*values: int | None) -> UsageSplit:
 
 
 def test_others_are_one() -> None:
-    """They come last, with the sums of their values and ratios; the whole is still the whole."""
+    """Other identities are one entry, last, with the sums of their values and ratios; the total is unchanged."""
     usage_split = _usage_split(5, 3, 2)
     found = with_others(usage_split, {"sa-1", "sa-9"})
     assert found.participants[0] == usage_split.participants[1]
@@ -62,7 +62,7 @@ def test_others_are_one() -> None:
 
 
 def test_every_page_has_the_others_and_who_was_asked_for() -> None:
-    """And the number of those that are shown: others count as one."""
+    """Every page includes the others and the requested identity; the others count as one."""
     usage_split = with_others(_usage_split(5, 3, 2, 1), {"sa-0", "sa-1"})
     assert [each.identity_id for each in listed_participants(usage_split, "sa-1", Page(0, 1))] == ["sa-0", "sa-1", ""]
     assert [each.identity_id for each in listed_participants(usage_split, "sa-1", Page(2, 1))] == ["", "sa-1"]
@@ -74,13 +74,13 @@ def test_every_page_has_the_others_and_who_was_asked_for() -> None:
 
 @pytest.fixture
 def stack() -> Iterator[ExitStack]:
-    """What is open until the end of a test."""
+    """Yield a stack that is closed at the end of a test."""
     with ExitStack() as stack:
         yield stack
 
 
 def test_only_visible_rows_are_explained(tmp_path: Path, stack: ExitStack) -> None:
-    """Rows of others, rows that do not exist, and portions without a visible row have no explanation."""
+    """Hidden rows, rows that do not exist, and portions without a visible row have no explanation."""
     store = stack.enter_context(tenant_store(tmp_path))
     write_shares(
         store.facts,
@@ -123,7 +123,7 @@ def test_only_visible_rows_are_explained(tmp_path: Path, stack: ExitStack) -> No
 
 
 def test_sums_of_hidden_values_are_exact() -> None:
-    """However many digits they have."""
+    """Sums of hidden values are exact, regardless of their number of digits."""
     split = _usage_split(10**37, 1, 1)
     assert with_others(split, {"sa-2"}).participants[1].value == Decimal("10000000000000000000000000.000000000001")
 
@@ -138,7 +138,7 @@ def test_sums_of_hidden_values_are_exact() -> None:
 def test_others_are_neither_counted_nor_ranked(
     tmp_path: Path, stack: ExitStack, bill: str, members: str, sentence: str
 ) -> None:
-    """The others are one sum: numbers of identities, rows and spare units are not shown, and no sentence has them."""
+    """Other identities are one sum: the response has no counts of identities, rows or spare units."""
     store = stack.enter_context(tenant_store(tmp_path))
     write_shares(store.facts, [Share(DAY, "sa-1", "3", portion=1)])
     engine = stack.enter_context(QueryEngine())
@@ -155,7 +155,7 @@ def test_others_are_neither_counted_nor_ranked(
 
 
 def test_a_split_row_has_the_part_that_lists_have(tmp_path: Path, stack: ExitStack) -> None:
-    """In the row and in its revisions; what others have is the rest. A scope without categories shows the whole row."""
+    """The row and its revisions have the visible part, as in lists; a scope that covers the row shows all of it."""
     store = stack.enter_context(tenant_store(tmp_path))
     write_shares(store.facts, [Share(DAY, "sa-1", "0.000000000005", portion=1)])
     document = json.dumps({"rules": [{"match": {"identity": "sa-1"}, "split": {"orders": "50", "pay": "50"}}]})

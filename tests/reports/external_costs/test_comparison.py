@@ -1,4 +1,4 @@
-"""External costs are compared with the stored ones; both sides keep their sums."""
+"""Comparison of external costs with the stored ones; the sums of both sides are kept."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ UNIT = Decimal("1e-12")
 
 @pytest.fixture
 def connection(tmp_path: Path) -> Iterator[Connection]:
-    """A control database that knows no names."""
+    """Yield a connection to a control database without names."""
     with control_database("sqlite", tmp_path) as database, database.read() as found:
         yield found
 
@@ -36,19 +36,19 @@ def connection(tmp_path: Path) -> Iterator[Connection]:
 def compare(
     reader: TenantReader, connection: Connection, costs: Sequence[ExternalCost], how: CostMapping
 ) -> ExternalReconciliation:
-    """Compare the costs of all days but the last."""
+    """Return the comparison of the costs of all days but the last."""
     return compare_costs(reader, connection, costs, how, ALL, currency="USD")
 
 
 def mapping(entity: str, *columns: str) -> CostMapping:
-    """A mapping that has an amount and these columns."""
+    """Return a mapping with an amount and these columns."""
     named = {name: f"the {name}" for name in columns}
     return CostMapping.model_validate({"entity": entity, "columns": {"amount": "a"} | named})
 
 
 def test_both_sides(tmp_path: Path, connection: Connection) -> None:
-    """For 500 random files: what the file has and what is stored sum to the totals, every difference is the last digit
-    of it, the largest first; the last day is outside."""
+    """For 500 random files: both sides sum to their totals, every difference is exact, the largest come first, and the
+    last day is not counted."""
     random_ = random.Random(17)
     facts = new_facts(tmp_path)
     stored = [
@@ -94,7 +94,7 @@ def test_both_sides(tmp_path: Path, connection: Connection) -> None:
 
 
 def test_the_same(tmp_path: Path, connection: Connection) -> None:
-    """A file that says what is stored; one that knows something else besides."""
+    """Equal costs have no difference; a cost that only the file has is a difference."""
     facts = new_facts(tmp_path)
     write_lines(facts, [line(DAYS[0], "1.5")])
     with QueryEngine(threads=1) as engine, engine.cursor(CancellationToken()) as cursor:
@@ -109,7 +109,7 @@ def test_the_same(tmp_path: Path, connection: Connection) -> None:
 
 
 def test_every_decimal_place_counts(tmp_path: Path, connection: Connection) -> None:
-    """Nothing of the file is rounded: a difference in the thirteenth place is one."""
+    """Nothing in the file is rounded: a difference in the thirteenth decimal place is found."""
     facts = new_facts(tmp_path)
     write_lines(facts, [line(DAYS[0], "0.3")])
     with QueryEngine(threads=1) as engine, engine.cursor(CancellationToken()) as cursor:

@@ -1,4 +1,4 @@
-"""Files of costs are read exactly, and mistakes are reported with their line and column."""
+"""Cost files are read exactly, and mistakes are reported with line and column."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def mistakes(text: str, mapping: CostMapping = MAPPING, currency: str = "USD") -
 
 
 def written(random_: random.Random, amount: Decimal, decimal: str) -> str:
-    """An amount as a file may have it: plain, with thousands separated, or with a currency sign."""
+    """Return an amount as written in a file: plain, with thousands separators, or with a currency sign."""
     kind = random_.randrange(4)
     text = f"{amount:,f}" if kind == 1 else f"{amount:E}" if kind == 2 else f"{amount:f}"
     if decimal == ",":
@@ -45,7 +45,7 @@ def written(random_: random.Random, amount: Decimal, decimal: str) -> str:
 
 
 def test_what_is_written_is_read() -> None:
-    """For 500 random files: any order of columns, delimiter, decimal separator and form of days."""
+    """For 500 random files: columns in any order, and any delimiter, decimal separator and date format."""
     random_ = random.Random(5)
     for _ in range(500):
         decimal, delimiter, form = random_.choice(".,"), random_.choice(",;\t|"), random_.choice([None, "%m/%d/%Y"])
@@ -79,7 +79,7 @@ def test_what_is_written_is_read() -> None:
 
 
 def test_mistakes_have_a_line_and_a_column() -> None:
-    """Every one of them, up to twenty; a quoted field may span several lines."""
+    """Every mistake is reported, up to twenty; a quoted field may span several lines."""
     assert mistakes("") == [f"line 1, column {name!r}: the file is empty" for name in COLUMNS.values()]
     assert mistakes("Day,Type,Amount\n") == [
         "line 1, column 'Resource': there is no such column; the columns are 'Day', 'Type', 'Amount'"
@@ -110,7 +110,7 @@ def test_mistakes_have_a_line_and_a_column() -> None:
 
 @pytest.mark.parametrize("amount", ["", "-", ".", "1,23", "1,2345", "NaN", "Infinity", "1 000", "0x10", "1e", "(5)"])
 def test_what_is_no_amount(amount: str) -> None:
-    """Nothing is guessed: a comma that separates no thousands is a mistake, too."""
+    """A text that is not clearly an amount is a mistake, including a comma that separates no thousands."""
     (mistake,) = mistakes(f'{HEAD}2026-01-31,lkc-1,T,"{amount}",\n')
     assert "is not an amount" in mistake
 
@@ -125,7 +125,7 @@ def test_what_is_no_amount(amount: str) -> None:
     ],
 )
 def test_signs_and_codes_of_currencies(amount: str, currency: str, is_read: bool) -> None:
-    """Only those of the tenant's currency are accepted; a sign that several currencies share is that of the first."""
+    """Only the tenant's currency is accepted; a sign shared by several currencies means the first of them."""
     text = f'{HEAD}2026-01-31,lkc-1,T,"{amount}",\n'
     if is_read:
         assert read_costs(text, MAPPING, currency)[0].amount.copy_abs() in {Decimal(5), Decimal(5000)}
@@ -136,7 +136,7 @@ def test_signs_and_codes_of_currencies(amount: str, currency: str, is_read: bool
 
 
 def test_a_column_with_the_currency() -> None:
-    """Every line must have the tenant's currency, which also decides which of several currencies a sign means."""
+    """Every line must have the tenant's currency, which also decides what an ambiguous sign means."""
     mapping = CostMapping.model_validate({"columns": COLUMNS | {"currency": "Note"}})
     (cost,) = read_costs(f"{HEAD}2026-01-31,lkc-1,T,$5.00,cad\n", mapping, "CAD")
     assert cost.amount == 5
@@ -148,7 +148,7 @@ def test_a_column_with_the_currency() -> None:
 
 
 def test_columns_that_are_there_twice() -> None:
-    """A column has one meaning, and its name is there once; columns without a meaning may share a name."""
+    """A column has one meaning and a unique name; columns without a meaning may share a name."""
     with pytest.raises(ConfigurationError, match="amount and entity should not be the same column, 'cost'"):
         parse_mapping("columns: {amount: cost, entity: cost}")
     assert mistakes("Day,Resource,Type,Amount, Amount ,Amount\n") == [
@@ -158,7 +158,7 @@ def test_columns_that_are_there_twice() -> None:
 
 
 def test_the_period() -> None:
-    """The days of the file, unless others are given."""
+    """The period defaults to the days of the file."""
     costs = read_costs(f"{HEAD}2026-01-31,a,b,1,\n2026-01-02 00:00:00,a,b,1,\n", MAPPING, "USD")
     assert period_of(costs, None, None) == DayRange(date(2026, 1, 2), date(2026, 2, 1))
     assert period_of(costs, date(2026, 1, 1), date(2026, 1, 3)) == DayRange(date(2026, 1, 1), date(2026, 1, 4))
@@ -168,6 +168,6 @@ def test_the_period() -> None:
 
 @pytest.mark.parametrize("form", ["%m/%Y", "", "%Q", "%d.%m", "%H:%M"])
 def test_forms_of_days_that_are_refused(form: str) -> None:
-    """A form without day, month or year is refused."""
+    """A date format without day, month or year is rejected."""
     with pytest.raises(ValidationError, match="should have day, month and year"):
         CostMapping.model_validate({"columns": COLUMNS, "date_format": form})

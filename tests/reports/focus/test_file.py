@@ -48,7 +48,7 @@ LAYOUTS = pytest.mark.parametrize("layout", one_first(layouts()), ids=lambda lay
 
 @pytest.fixture(scope="module")
 def edges(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TenantStore]:
-    """A tenant with the special lines, the next month's first days, and a day that is not calculated."""
+    """Yield a tenant with the special lines, the first days of the next month, and a day that is not calculated."""
     with tenant_store(tmp_path_factory.mktemp("edges")) as store:
         write_special_bill(store)
         yield store
@@ -61,7 +61,7 @@ def read(store: TenantStore, layout: FocusLayout, days: DayRange = MONTHS, calcu
 
 
 def row_of(data: FocusData, product: str, **values: Any) -> dict[str, Any]:
-    """The only row of a product, or of those the one with some values."""
+    """Return the only row of a product that has these values."""
     wanted = {"SkuId": product, **values}
     found: dict[str, Any]
     (found,) = [row for row in data.table.to_pylist() if wanted.items() <= row.items()]
@@ -75,7 +75,7 @@ def test_special_lines(edges: TenantStore, layout: FocusLayout) -> None:
 
 
 def test_what_a_row_says(edges: TenantStore) -> None:
-    """Names come from the inventory, the account's own lines have no resource, and a region is inherited."""
+    """Names come from the inventory, lines of the account have no resource, and a region is inherited."""
     data = read(edges, FocusLayout("1.4"))
     row = row_of(data, "TEXTS", AllocatedResourceId="sa-1")
     assert row["AllocatedResourceName"] == "checkout"
@@ -110,13 +110,13 @@ def test_what_a_row_says(edges: TenantStore) -> None:
 
 
 def test_a_quantity_that_does_not_fit_is_one_unit(edges: TenantStore) -> None:
-    """Beyond twenty digits a line is priced as one unit, as it is without a quantity."""
+    """A line whose quantity has more than twenty digits is priced as one unit, like a line without a quantity."""
     row = row_of(read(edges, FocusLayout(split="none")), "HUGE")
     assert (row["PricingQuantity"], row["PricingUnit"], row["ListUnitPrice"]) == (1, "Units", 1)
 
 
 def test_only_calculated_days(edges: TenantStore) -> None:
-    """A day whose rows are not those of its bill is left out, and the metadata say so."""
+    """A day whose rows do not match its bill is left out, and the metadata show it."""
     data = read(edges, FocusLayout())
     assert pc.max(data.table["ChargePeriodStart"]).as_py().date() == DAYS[2]
     (recency,) = data.metadata["Recency"]
@@ -127,7 +127,7 @@ def test_only_calculated_days(edges: TenantStore) -> None:
 
 @pytest.mark.extensive
 def test_discounts_of_a_programme(edges: TenantStore) -> None:
-    """With prices that are open to everybody the contract is the list."""
+    """With a discount programme, the contracted cost equals the list cost."""
     programme = PROFILE.changed(FocusSettings(discount="programme"))
     with focus_source(edges) as source:
         other = replace(source, tenant=replace(source.tenant, profile=programme))
@@ -139,7 +139,7 @@ def test_discounts_of_a_programme(edges: TenantStore) -> None:
 
 
 def test_topics_have_the_whole_bill(edges: TenantStore) -> None:
-    """Lines that are attributed are split by topics, all others are whole."""
+    """Attributed lines are split by topic; all others stay whole."""
     data = read(edges, FocusLayout(split="topics"))
     topics = row_of(data, "TEXTS", x_AllocatedResourceName="a")
     assert (topics["x_AllocatedResourceId"], topics["x_AllocatedMethodId"]) == ("lkc-1:topic:a", "even_split")
@@ -147,7 +147,7 @@ def test_topics_have_the_whole_bill(edges: TenantStore) -> None:
 
 
 def test_months(edges: TenantStore) -> None:
-    """A line belongs to the UTC month of its time."""
+    """A line belongs to the UTC month of its timestamp."""
     march = read(edges, FocusLayout(), month_of(DAYS[2]))
     assert set(march.table["BillingPeriodStart"].to_pylist()) == {datetime(2026, 3, 1, tzinfo=UTC)}
     assert len({row["ChargePeriodEnd"] - row["ChargePeriodStart"] for row in march.table.to_pylist()}) == 1
@@ -155,7 +155,7 @@ def test_months(edges: TenantStore) -> None:
 
 
 def test_some_columns(edges: TenantStore) -> None:
-    """The file has the requested columns in their order; an unknown one is an error that names the others."""
+    """The file has the requested columns in their order; an unknown column raises an error that lists the others."""
     with focus_source(edges) as source:
         data = read_focus(source, FocusLayout(columns=("x_LineId", "BilledCost")), MONTHS, DAYS[:3])
         with pytest.raises(ValueError, match=r"FOCUS 1.2 has no column HostProviderName; it has BilledCost, .*"):
@@ -165,7 +165,7 @@ def test_some_columns(edges: TenantStore) -> None:
 
 
 def test_nothing_is_an_empty_file(tmp_path: Path) -> None:
-    """A tenant without data has a file with columns and without rows."""
+    """A tenant without data has a file with a header and no rows."""
     with tenant_store(tmp_path) as store:
         data = read(store, FocusLayout(), calculated=())
     assert data.table.num_rows == 0
@@ -174,7 +174,7 @@ def test_nothing_is_an_empty_file(tmp_path: Path) -> None:
 
 
 def test_a_bill_that_changes_meanwhile_is_an_error(tmp_path: Path) -> None:
-    """Rows that do not sum to their lines are never passed on."""
+    """Rows that do not sum to their lines raise an error."""
     with tenant_store(tmp_path) as store:
         write_bill(store, [BilledLine(line(DAY, "5"))])
         write_lines(store.facts, [line(DAY, "6")])
@@ -188,8 +188,8 @@ def _tag(store: TenantStore, kind: str, entity: str, key: str, value: str) -> No
 
 
 def test_tags_and_cost_categories(tmp_path: Path) -> None:
-    """Version 1.2 has the resolved tags, 1.4 those of the resource and of the payer apart; a split row of a category is
-    one row for each value, as the rules assign it. Rules about identities see nothing of a whole line."""
+    """Version 1.2 has the resolved tags; 1.4 has those of the resource and of the payer in separate columns. A row
+    split by a category is one row for each value. Rules about identities do not apply to an unsplit line."""
     with tenant_store(tmp_path) as store:
         write_bill(store, [BilledLine(line(DAY, "10", **PRICED), ((("sa-1", 1), ("sa-2", 2)),))])
         _tag(store, RESOURCE, "lkc-1", "team", "platform")
@@ -246,7 +246,7 @@ def _lines(draw: st.DrawFn) -> BilledLine:
 
 @pytest.fixture(scope="module")
 def month(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TenantStore]:
-    """A tenant for one bill after the other."""
+    """Yield a tenant whose bill is replaced for every example."""
     with tenant_store(tmp_path_factory.mktemp("month")) as store:
         yield store
 
@@ -254,7 +254,7 @@ def month(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TenantStore]:
 @settings(max_examples=examples(6))
 @given(bill=st.lists(_lines(), min_size=1, max_size=20), layout=st.sampled_from(layouts()))
 def test_random_months(month: TenantStore, bill: list[BilledLine], layout: FocusLayout) -> None:
-    """The rows of any bill sum to it, digit by digit, line by line."""
+    """The rows of any bill sum to it exactly, line by line."""
     clear_days(month, DAYS[1:3])
     write_bill(month, bill)
     check_focus(read(month, layout, calculated={each.line.day for each in bill}))

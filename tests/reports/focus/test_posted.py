@@ -1,4 +1,4 @@
-"""Posted amounts in FOCUS: files of closed months stay as they were, and corrections are rows of the open month."""
+"""Posted amounts in FOCUS: files of closed months never change, and corrections are rows of the open month."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Row = dict[str, Any]
 
 @pytest.fixture
 def tenant(tmp_path: Path) -> Iterator[Months]:
-    """A tenant of three months."""
+    """Yield a tenant of three months."""
     with months(tmp_path) as opened:
         yield opened
 
@@ -45,14 +45,14 @@ def rows(tenant: Months, period: AccountingPeriod, layout: FocusLayout | None = 
 
 
 def file(tenant: Months, period: AccountingPeriod, profile: FocusProfile = PROFILE) -> bytes:
-    """The same as CSV."""
+    """Return the posted rows of a month as CSV."""
     with tenant.books() as reader:
         source = FocusSource(reader, tenant.store.control, FocusTenant("acme", "acme-id", profile))
         return b"".join(map(bytes, focus_csv(source, FocusLayout(), period.days)))
 
 
 def corrections(found: list[Row]) -> list[tuple[Any, ...]]:
-    """Return day, identity and amount of the corrections."""
+    """Return day, identity and amount of each correction."""
     return [
         (row["ChargePeriodStart"].date(), row["x_AllocatedResourceId"], row["BilledCost"].normalize())
         for row in found
@@ -61,7 +61,7 @@ def corrections(found: list[Row]) -> list[tuple[Any, ...]]:
 
 
 def test_a_late_bill_is_a_correction_in_the_file_of_the_open_month(tenant: Months) -> None:
-    """What was posted before is taken back, and what is known instead is added: of those whose costs differ."""
+    """A changed cost is one row that reverses the posted amount and one that replaces it."""
     day = tenant.days[0]
     tenant.close(AUGUST)
     tenant.charge(day, sa_1="7", sa_2="4")
@@ -77,7 +77,7 @@ def test_a_late_bill_is_a_correction_in_the_file_of_the_open_month(tenant: Month
 
 
 def test_the_file_of_a_month_sums_to_what_was_posted(tenant: Months) -> None:
-    """By identity and by day, in the closed month as in the open one."""
+    """In closed and open months, the rows of each identity sum to what was posted."""
     tenant.close(AUGUST)
     tenant.charge(tenant.days[0], sa_1="0.000000000001", sa_2="9.5")
     tenant.charge(AUGUST.last_day, sa_1="3")
@@ -97,7 +97,7 @@ def test_the_file_of_a_month_sums_to_what_was_posted(tenant: Months) -> None:
 
 
 def test_the_file_of_a_closed_month_stays(tenant: Months) -> None:
-    """After a late bill, other names, tags, and another configuration."""
+    """Late bills, new names, tags and another configuration do not change the file of a closed month."""
     tenant.tag("sa-1", "payments")
     tenant.close(AUGUST)
     before, others = file(tenant, AUGUST), file(tenant, SEPTEMBER)
@@ -116,7 +116,7 @@ def test_the_file_of_a_closed_month_stays(tenant: Months) -> None:
 
 
 def test_another_id_or_division_of_a_line_posts_nothing(tenant: Months) -> None:
-    """Its costs are the same."""
+    """A line with another id or split but the same costs has no correction."""
     day = tenant.days[0]
     tenant.close(AUGUST)
     tenant.bill([line(day, "3"), line(day, "7")], {"sa-1": "3"}, {"sa-1": "3", "sa-2": "4"})
@@ -124,7 +124,7 @@ def test_another_id_or_division_of_a_line_posts_nothing(tenant: Months) -> None:
 
 
 def test_another_tag_moves_costs(tenant: Months) -> None:
-    """The rows have their tags, so both sides are there; in sum they are nothing."""
+    """A changed tag has a correction for the old and the new value, and they sum to zero."""
     tenant.tag("sa-1", "payments")
     tenant.close(AUGUST)
     tenant.tag("sa-1", "search")
@@ -134,7 +134,7 @@ def test_another_tag_moves_costs(tenant: Months) -> None:
 
 
 def test_some_columns_are_those_of_all(tenant: Months) -> None:
-    """Which rows are corrections does not depend on the columns that are chosen."""
+    """Which rows are corrections does not depend on the selected columns."""
     tenant.close(AUGUST)
     tenant.charge(tenant.days[0], sa_1="7", sa_2="4")
     found = rows(tenant, SEPTEMBER, FocusLayout(columns=("BilledCost", "ChargeClass")))
@@ -146,7 +146,7 @@ def test_some_columns_are_those_of_all(tenant: Months) -> None:
 
 
 def test_a_line_whose_product_is_not_known_is_an_error(tenant: Months, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No row is left out of a file without a word."""
+    """An unknown product raises an error; no row is left out silently."""
     monkeypatch.setattr(file_of_focus, "kept_lookups", lambda *_: {**_lookups(tenant), "products": []})
     tenant.close(AUGUST)
     with pytest.raises(StorageError, match="the bill of 2026-08-01 changed while it was read"):

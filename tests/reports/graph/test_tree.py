@@ -1,4 +1,4 @@
-"""The graph of an organisation: a tree whose costs add up, for any containment."""
+"""The graph of an organisation: a tree whose costs add up, for any hierarchy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KNOWN = {
 def cost(
     environment: str | None, resource: str, leaf: str, now: int, before: int = 0, *, is_gone: bool = False
 ) -> PlacedCost:
-    """A cost in units, of both periods."""
+    """Return a cost in units, of both periods."""
     return PlacedCost(environment, resource, leaf, (now, before), (not is_gone, before != 0))
 
 
@@ -42,7 +42,7 @@ CHARGED = [
 
 
 def test_what_is_in_what() -> None:
-    """Resources lie below those that contain them, in the environment of the rows; payers below the resource."""
+    """Resources are below their parents, in the environment of their rows; payers are below their resource."""
     root = build(CHARGED, (), KNOWN, "identities")
     assert {node.id: node.units[0] for node in root.below()} == {
         "": 94,
@@ -62,7 +62,7 @@ def test_what_is_in_what() -> None:
 
 
 def test_topics_take_a_part_of_their_cluster() -> None:
-    """What no topic has is the cluster's own, and the costs above stay those of the charges."""
+    """The cost of a cluster without its topics is its own; the costs above it are still those of the charges."""
     topics = [cost("env-1", "lkc-1", "orders", 60), cost("env-1", "lkc-1", "idle", 1)]
     root = build(CHARGED, topics, KNOWN, "topics")
     cluster = find(root, "e:env-1/r:lkc-1")
@@ -72,7 +72,7 @@ def test_topics_take_a_part_of_their_cluster() -> None:
 
 
 def test_a_node_is_found_by_its_id_or_its_end() -> None:
-    """Of several with the same end, it is the most expensive one."""
+    """A node is found by its id or by the end of it; of several matches, the most expensive one is returned."""
     root = build(CHARGED, (), KNOWN, "identities")
     for focus, expected in (
         ("", ""),
@@ -87,7 +87,7 @@ def test_a_node_is_found_by_its_id_or_its_end() -> None:
 
 
 def test_filters_of_each_kind() -> None:
-    """They name the environment of the rows, and then the cluster, the resources, the identity or the topic."""
+    """A node's filters have the environment, and the cluster, resources, identity or topic."""
     root = build(CHARGED, [cost("env-1", "lkc-1", "orders", 1)], KNOWN, "identities")
     found = {node.id: filters_of(node, KNOWN) for node in root.below()}
     within = {"environment_id": ["env-1"]}
@@ -129,7 +129,7 @@ _costs = st.builds(
 @settings(max_examples=examples(200))
 @given(st.lists(_costs, max_size=30), st.lists(_costs, max_size=10), st.integers(0, 6), st.integers(1, 4))
 def test_costs_add_up(charged: list[PlacedCost], topics: list[PlacedCost], depth: int, top: int) -> None:
-    """Children, others and what is its own are the cost of a node, in both periods and however much is named."""
+    """Listed children, others and a node's own cost sum to its cost, in both periods and for any depth and limit."""
     for leaves in ("identities", "topics", "none"):
         root = build(charged, topics if leaves == "topics" else (), KNOWN, leaves)
         assert root.units == tuple(sum(each.units[period] for each in charged) for period in (0, 1))

@@ -1,4 +1,4 @@
-"""The graph as it is read from the facts: every cost is what the aggregate says with the filters of the node."""
+"""The graph read from the facts: every cost equals the aggregate with the filters of its node."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ RESOURCES = [
 
 @pytest.fixture(scope="module")
 def tenant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TenantView]:
-    """Two periods of random costs, with topics; some resources are in another environment than the inventory says."""
+    """Yield two periods of random costs and topics; some rows have another environment than the inventory."""
     rng = random.Random(7)
     ids = [each.resource_id for each in RESOURCES if each.resource_type != ENVIRONMENT] + ["org", "lkc-unknown"]
     shares = [
@@ -99,7 +99,7 @@ def tenant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TenantView]:
 
 @pytest.fixture(scope="module")
 def reader(tenant: TenantView) -> Iterator[TenantReader]:
-    """A reader of the tenant."""
+    """Yield a reader of the tenant."""
     engine, clusters = QueryEngine(threads=2), ClusterCache()
     with engine.cursor(CancellationToken()) as cursor:
         yield TenantReader(cursor, tenant.store.facts, TagIndex(), clusters=lambda: clusters.load(tenant.store))
@@ -109,7 +109,7 @@ def reader(tenant: TenantView) -> Iterator[TenantReader]:
 def graph(
     reader: TenantReader, tenant: TenantView, leaves: Leaves, focus: str = "", selection: Selection = SELECTED
 ) -> GraphView:
-    """The graph of the second half, compared with the first."""
+    """Return the graph of the second half, compared with the first."""
     return read_graph(reader, tenant, GraphRequest(selection, BEFORE_DAYS, focus, leaves))
 
 
@@ -126,7 +126,7 @@ def graph(
 def test_costs_are_those_of_the_aggregate(
     reader: TenantReader, tenant: TenantView, leaves: Leaves, selection: Selection
 ) -> None:
-    """For nodes of every kind and both periods, to the last digit."""
+    """Costs of nodes of every kind equal the aggregate exactly, in both periods."""
     view = graph(reader, tenant, leaves, selection=selection)
     by_kind: dict[str, list[Node]] = {}
     for node in view.focus.below():
@@ -141,7 +141,7 @@ def test_costs_are_those_of_the_aggregate(
 
 
 def test_costs_are_those_of_the_rows(reader: TenantReader, tenant: TenantView) -> None:
-    """Hundreds of nodes: each costs what the rows cost that its filters match, read by other code."""
+    """The cost of each of hundreds of nodes equals the sum of the rows that match its filters, read by other code."""
     rows = read_rows(reader)
     columns: dict[str, Callable[[dict[str, Any]], str]] = {
         "environment_id": lambda row: row["environment_id"] or "",
@@ -160,21 +160,21 @@ def test_costs_are_those_of_the_rows(reader: TenantReader, tenant: TenantView) -
 
 
 def cluster_of(resource_id: str) -> str:
-    """The cluster of a resource, or nothing."""
+    """Return the cluster of a resource, or an empty string."""
     parents = {each.resource_id: each.parent_id or "" for each in RESOURCES}
     within = [each for each in (resource_id, parents.get(resource_id, "")) if each in parents]
     return next((each for each in within if each.startswith("lkc-")), "")
 
 
 def read_rows(reader: TenantReader) -> list[dict[str, Any]]:
-    """The rows of the second half, straight from the files."""
+    """Return the rows of the second half, read from the files."""
     tables = [read_file(file) for file in reader.snapshot(CHARGEBACKS_TABLE).files if file.day in DAYS[2:]]
     return [row for table in tables for row in table.to_pylist()]
 
 
 @pytest.mark.parametrize("focus", ["", "e:env-1", "r:lkc-1", "e:", "t:topic-3"])
 def test_a_timeline_sums_to_the_node(reader: TenantReader, tenant: TenantView, focus: str) -> None:
-    """Each day has its part of the cost of the node, topics included."""
+    """The days of a timeline sum to the cost of the node, including topics."""
     view = graph(reader, tenant, "topics", focus)
     period = CalendarPeriod(DAYS[2], DAYS[3])
     found = graph_timeline(tenant, reader, view, period, SELECTED, "day", ZoneInfo("UTC"))
@@ -183,7 +183,7 @@ def test_a_timeline_sums_to_the_node(reader: TenantReader, tenant: TenantView, f
 
 
 def test_a_focus_has_what_is_in_it(reader: TenantReader, tenant: TenantView) -> None:
-    """By its id, or by the end of it; one that does not exist is an error."""
+    """A node is found by its id or the end of it; an unknown one raises an error."""
     whole = graph(reader, tenant, "none").focus.children["e:env-1"]
     assert {node.id: node.units for node in graph(reader, tenant, "none", "e:env-1").focus.below()} == {
         node.id: node.units for node in whole.below()
@@ -194,7 +194,7 @@ def test_a_focus_has_what_is_in_it(reader: TenantReader, tenant: TenantView) -> 
 
 
 def test_topics_are_not_filtered_by_what_they_do_not_have(reader: TenantReader, tenant: TenantView) -> None:
-    """Their costs would not be a part of their clusters'."""
+    """A filter that topics do not have raises an error: their costs would not be part of their clusters'."""
     mine = replace(SELECTED, columns=(ColumnFilter("identity_id", frozenset(["sa-1"])),))
     with pytest.raises(TopicsNotFiltered, match="identity_id"):
         graph(reader, tenant, "topics", selection=mine)

@@ -1,4 +1,4 @@
-"""Statements, and what they are made of."""
+"""Tests of statements, and their heading."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from chargeback.reports.statements.content import StatementHeading
 
 
 def heading_of_october(**changes: Any) -> StatementHeading:
-    """The heading of statements of October 2026 by cost centre, of which all days are calculated."""
+    """Return the heading of statements of October 2026 by cost centre, with all days calculated."""
     usual: dict[str, Any] = {
         "tenant_name": "acme",
         "by": "category:cost_center",

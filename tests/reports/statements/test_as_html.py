@@ -1,4 +1,4 @@
-"""A statement as a page: complete in itself, escaped, and printed as PDF."""
+"""Statements as self-contained, escaped pages, and as PDF."""
 
 from __future__ import annotations
 
@@ -52,28 +52,28 @@ from chargeback.reports.statements.content import (
 from chargeback.reports.statements.files import FORMATS, write_statements
 from tests.reports.statements import heading_of_october
 
-#: Text that a page, a spreadsheet or a file name could take for something else.
+#: Text that a page, a spreadsheet or a file name could misinterpret.
 HOSTILE = "=HYPERLINK(\"http://evil.example\") <script>alert('x')</script> & ../../R\u00f6hren \u6f22\u5b57"
 
 
 def stated(exact: str) -> StatedAmount:
-    """An amount that is rounded by itself."""
+    """Return an amount that is rounded by itself."""
     return StatedAmount.alone(Decimal(exact), "USD")
 
 
 def statement_line(kind: str, category: str, product_type: str, amount: Decimal) -> StatementLine:
-    """A line of an amount that is rounded by itself."""
+    """Return a line with an amount that is rounded by itself."""
     found = StatedAmount.alone(amount, "USD")
     return StatementLine(kind=kind, product_category=category, product_type=product_type, **dict(found))
 
 
 def policy_of(product_type: str, policy: Policy) -> StatementPolicy:
-    """The policy of a product type."""
+    """Return the policy of a product type."""
     return StatementPolicy(product_type=product_type, hash=policy.hash, portions=PolicyPortion.all_of(policy))
 
 
 def statement(value: str = "payments", amount: str = "1234.561", products: int = 1) -> Statements:
-    """A month with one statement; every text of it is ``value``."""
+    """Return a month with one statement whose texts are all ``value``."""
     per_line = Decimal(amount) / products
     lines = [statement_line(DIRECT, "KAFKA", f"KAFKA_NUM_CKUS_{number}", per_line) for number in range(products)]
     lines.append(statement_line(SHARED_IN, "SUPPORT", value, Decimal("0.00")))
@@ -135,7 +135,7 @@ def statement(value: str = "payments", amount: str = "1234.561", products: int =
 
 
 def changed(found: Statements, **changes: object) -> StatementAnswer:
-    """The statement of a month, changed."""
+    """Return the statement of a month with some changes."""
     return found.items[0].model_copy(update=changes)
 
 
@@ -152,7 +152,7 @@ class Elements(HTMLParser):
 
 
 def text_of(pdf: bytes) -> list[str]:
-    """The texts of the pages of a PDF file."""
+    """Return the texts of the pages of a PDF file."""
     document = pypdfium2.PdfDocument(pdf)
     try:
         return [sheet.get_textpage().get_text_range() for sheet in document]
@@ -162,7 +162,7 @@ def text_of(pdf: bytes) -> list[str]:
 
 @pytest.mark.parametrize("value", ["payments", HOSTILE])
 def test_a_page_is_complete_and_escaped(value: str) -> None:
-    """No script, no address of anything elsewhere; texts are texts. Its policy allows its own style, and no other."""
+    """A page has no script or external address, and escapes texts. Its content policy allows only its own style."""
     found = statement(value)
     for page in (statement_html(found, found.items[0]), index_html(found, {found.items[0].number: {"pdf": "x.pdf"}})):
         elements = Elements(page).found
@@ -177,7 +177,7 @@ def test_a_page_is_complete_and_escaped(value: str) -> None:
 
 
 def test_a_page_has_what_the_statement_says() -> None:
-    """Amounts in cents, with the exact ones behind them."""
+    """The page shows amounts in cents and contains the exact ones."""
     found = statement()
     page = statement_html(found, found.items[0])
     for text in (
@@ -195,7 +195,7 @@ def test_a_page_has_what_the_statement_says() -> None:
 
 
 def booked() -> Statements:
-    """The same month as it is closed, with a correction of the month before and an adjustment: they sum to 1,230.57."""
+    """Return the same month when closed, with a correction of the month before and an adjustment, 1,230.57 in total."""
     found = statement()
     regular, corrected, added = stated("1234.561"), stated("-14"), stated("10.01")
     whole = StatedAmount.sum([regular, corrected, added], "USD")
@@ -229,8 +229,7 @@ def booked() -> Statements:
 
 
 def test_a_booked_month_has_all_that_adds_up_to_it() -> None:
-    """Corrections of earlier months and adjustments are lines with their reasons; the page says that it does not
-    change, and who issues it."""
+    """Corrections and adjustments are lines with reasons; the page shows that the month is booked, and the issuer."""
     found = booked()
     page = statement_html(found, found.items[0])
     for text in (
@@ -272,7 +271,7 @@ def test_a_booked_month_has_all_that_adds_up_to_it() -> None:
     ],
 )
 def test_numbers_and_days_are_written_by_choice(form: StatementFormat, told: list[str]) -> None:
-    """As finance writes them; exact amounts stay as they are, for programs, and the format that is usual changes
+    """Numbers and dates follow the configured format; exact amounts for programs do not, and the default format changes
     nothing."""
     found = booked()
     written = replace(found, heading=found.heading.model_copy(update={"format": form}))
@@ -288,7 +287,7 @@ def test_numbers_and_days_are_written_by_choice(form: StatementFormat, told: lis
 
 
 def test_a_part_of_the_bill_says_so() -> None:
-    """Without the tie-out, and with what the reader may see."""
+    """A statement of a part of the bill has no tie-out and shows the scope."""
     found = statement()
     scoped = replace(
         found, heading=found.heading.model_copy(update={"scope": {"tag:team": ["payments"]}}), tie_out=None
@@ -299,7 +298,7 @@ def test_a_part_of_the_bill_says_so() -> None:
 
 
 def test_a_part_of_the_bill_takes_little_room() -> None:
-    """Of the many values that a caller may see, twenty are named, shortened, and the others counted."""
+    """Of the values in a caller's scope, twenty are shown, shortened, and the others are counted."""
     found = statement()
     for count, others in ((20, ""), (21, " … and 1 other"), (1000, " … and 980 others")):
         values = [f"team-{number:03}" for number in range(count)]
@@ -312,14 +311,14 @@ def test_a_part_of_the_bill_takes_little_room() -> None:
 
 
 def test_words_and_amounts() -> None:
-    """Codes in words, and amounts as finance writes them."""
+    """Codes are shown as words, and amounts in the format of finance."""
     assert words("KAFKA_NUM_CKUS") == "Kafka CKUs"
     assert (plain(Decimal("-0.004"), "USD"), plain(Decimal("-1234567.891"), "USD")) == ("0.00", "\u22121,234,567.89")
 
 
 @pytest.mark.extensive
 def test_a_pdf_of_several_pages() -> None:
-    """Every page has the number of the statement and its own; the total comes once, and the same bytes come again."""
+    """Every page has the number of the statement and a page number; the same page gives the same bytes."""
     found = statement(HOSTILE, products=90)
     page = statement_html(found, found.items[0])
     pdf = to_pdf(page)
@@ -333,7 +332,7 @@ def test_a_pdf_of_several_pages() -> None:
 
 
 def test_long_names_are_shortened_on_the_page_only() -> None:
-    """With an ellipsis, and the whole name as its title; CSV has all of it."""
+    """A long name ends with an ellipsis on the page, with the full name as its title; CSV has the full name."""
     name = "Customer payments and settlement for retail " * 5
     found = statement(name)
     page = statement_html(found, found.items[0])
@@ -344,7 +343,7 @@ def test_long_names_are_shortened_on_the_page_only() -> None:
 
 
 def test_shortened_texts() -> None:
-    """Wide characters take two columns, and marks stay with their characters; what fits is not touched."""
+    """Wide characters take two columns, and combining marks stay with their characters; text that fits is unchanged."""
     assert shortened("e\u0301" * 8, 8) == "e\u0301" * 8
     assert shortened("e\u0301" * 9, 8) == "e\u0301" * 7 + "…"
     assert shortened("決済チーム", 10) == "決済チーム"
@@ -355,7 +354,7 @@ def test_shortened_texts() -> None:
 
 
 def test_costs_per_unit_cannot_be_added() -> None:
-    """They are alternatives in boxes of their own, each with its division, and no column of amounts."""
+    """Costs per unit are separate boxes, each with its division, without a column of amounts."""
     found = statement()
     cost = found.items[0].unit_costs[0]
     other = cost.model_copy(update={"per": "gib_out", "unit_cost": Decimal("0.00001234")})
@@ -370,7 +369,7 @@ def test_costs_per_unit_cannot_be_added() -> None:
 
 
 def test_numbers_of_things_are_grammatical() -> None:
-    """One other, two others, and the only statement."""
+    """Counts are grammatical: one other, two others, the only statement."""
     found = statement()
     one = found.items[0]
     for count, text in ((1, ">1 other</th>"), (2, ">2 others</th>")):
@@ -383,7 +382,7 @@ def test_numbers_of_things_are_grammatical() -> None:
 
 @pytest.mark.extensive
 def test_the_policies_of_all_products_fit_on_one_page() -> None:
-    """Without what all have in common, together and after everything else."""
+    """The policies are on the last page, after everything else, without the parts that they have in common."""
     policies = [policy_of(product, policy) for product, policy in sorted(catalogue().policies.items())]
     found = statement()
     one = changed(found, split=found.items[0].split.model_copy(update={"policies": policies}))
@@ -395,7 +394,7 @@ def test_the_policies_of_all_products_fit_on_one_page() -> None:
 
 
 def test_characters_without_a_font_are_named(caplog: pytest.LogCaptureFixture) -> None:
-    """In one warning for a file, with what to install; a file whose characters all have a font has none."""
+    """A file has one warning with all characters without a font, and what to install; other files have none."""
     to_pdf("<html lang='en'><title>t</title><p>a \U0010fffd b \U0010fffc \U0010fffd")
     (record,) = caplog.records
     assert "U+10FFFD" in record.getMessage()
@@ -408,7 +407,7 @@ def test_characters_without_a_font_are_named(caplog: pytest.LogCaptureFixture) -
 
 
 def test_without_weasyprint(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The error says what to install, and no file is written."""
+    """Without weasyprint, the error says what to install, and no file is written."""
     monkeypatch.setitem(sys.modules, "weasyprint", None)
     with pytest.raises(PdfUnavailable, match=re.escape(f"PDF files need the extra pdf: {how_to_install('pdf')}")):
         write_statements(statement(), tmp_path / "files", FORMATS)
@@ -416,7 +415,7 @@ def test_without_weasyprint(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 
 
 def test_files_and_tables_of_hostile_texts(tmp_path: Path) -> None:
-    """Files are called by numbers, and no field of a table begins a formula."""
+    """File names come from statement numbers, and no field of a table begins with a formula."""
     found = statement(HOSTILE)
     files = write_statements(found, tmp_path, ["html", "csv", "json"])
     assert {file.parent for file in files} == {tmp_path}

@@ -1,4 +1,4 @@
-"""Laws of statements, on random months with cost categories that split and hand on, tags, credits and refunds."""
+"""Laws of statements, on random months with split and reallocated cost categories, tags, credits and refunds."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ BY: Final = st.sampled_from(["identity_id", "tag:team", "tag:cost", "category:te
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TenantStore]:
-    """A tenant whose control database knows only that all days of the months are calculated."""
+    """Yield a tenant whose control database has all days of the months as calculated, and nothing else."""
     with tenant_store(tmp_path_factory.mktemp("statements")) as store:
         with store.control.write() as connection:
             for day in (*month_of(MARCH), *month_of(APRIL)):
@@ -58,7 +58,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TenantStore]:
 
 
 class Compiler:
-    """Writes worlds, each once, and makes statements of them."""
+    """Writes each world once, and compiles statements from it."""
 
     def __init__(self, store: TenantStore, ask: Ask, new_folder: Callable[[], Path]) -> None:
         self._store = store
@@ -67,7 +67,7 @@ class Compiler:
         self._written: list[tuple[ScopedWorld, FactTables]] = []
 
     def facts(self, world: ScopedWorld) -> FactTables:
-        """The tables of a world."""
+        """Return the tables of a world."""
         for known, facts in self._written:
             if known is world:
                 return facts
@@ -77,7 +77,7 @@ class Compiler:
         return facts
 
     def __call__(self, world: ScopedWorld, by: str, month: date = MARCH, scope: RowScope | None = None) -> Statements:
-        """The statements of a month, for a reader with a scope or without."""
+        """Return the statements of a month, for a reader with or without a scope."""
         facts = self.facts(world)
         own = replace(self._store, facts=facts)
         tenant = TenantView("acme", "t", "eco", 30, own, topic_attribution_status="enabled")
@@ -89,25 +89,25 @@ class Compiler:
 
 @pytest.fixture
 def compiled(tmp_path_factory: pytest.TempPathFactory, store: TenantStore, ask: Ask) -> Compiler:
-    """A compiler of random worlds."""
+    """Return a compiler for random worlds."""
     return Compiler(store, ask, lambda: tmp_path_factory.mktemp("law"))
 
 
 def check_sum(parts: Sequence[Any], whole: Any) -> None:
-    """Parts add up to their whole, exactly and in cents, and none is a cent away from what it is."""
+    """Check that parts sum to their whole, exactly and in cents, each less than a cent from its exact amount."""
     assert total(part.amount for part in parts) == whole.amount
     assert total(part.rounded for part in parts) == whole.rounded
     assert all(abs(difference(part.amount, part.rounded)) < Decimal("0.01") for part in [*parts, whole])
 
 
 def check_ranking(ranking: StatementRanking) -> None:
-    """The named parts and the others add up."""
+    """Check that the named parts and the others add up."""
     check_sum([*ranking.items, *([ranking.other] if ranking.other else [])], ranking.total)
     assert len({(each.id, each.within) for each in ranking.items}) == len(ranking.items)
 
 
 def check_statement(statement: StatementAnswer) -> None:
-    """Lines, largest parts and effects add up."""
+    """Check that lines, largest parts and effects add up."""
     check_sum(statement.lines, statement)
     for ranking in (statement.identities, statement.resources, statement.topics, statement.bills):
         if ranking is not None:
@@ -129,7 +129,7 @@ def check_statement(statement: StatementAnswer) -> None:
 @settings(max_examples=examples(8))
 @given(worlds(handing_on=True), BY)
 def test_statements_are_the_bill(compiled: Compiler, world: ScopedWorld, by: str) -> None:
-    """Digit by digit and in cents; lines add up to statements, and no cost is left out or in two of them."""
+    """Statements sum to the bill, exactly and in cents; lines sum to their statement; each value has one statement."""
     found = compiled(world, by)
     whole = total(from_units(row.units) for row in world.charges)
     check_sum(found.items, found.total)
@@ -152,7 +152,7 @@ def test_statements_are_the_bill(compiled: Compiler, world: ScopedWorld, by: str
 @settings(max_examples=examples(4))
 @given(worlds(handing_on=True), BY)
 def test_what_has_gone_is_stated(compiled: Compiler, world: ScopedWorld, by: str) -> None:
-    """In the month after, every value has a statement of nothing, compared with all it cost before."""
+    """In the next month, every value has a statement of zero, compared with its previous cost."""
     march, april = compiled(world, by), compiled(world, by, APRIL)
     assert april.total == StatedAmount(amount=Decimal(0), rounded=Decimal(0))
     before = {each.recipient.value: each.amount for each in march.items}
@@ -163,8 +163,8 @@ def test_what_has_gone_is_stated(compiled: Compiler, world: ScopedWorld, by: str
 @settings(max_examples=examples(8))
 @given(worlds(handing_on=True), BY, SCOPES)
 def test_a_scope_sees_its_part(compiled: Compiler, ask: Ask, world: ScopedWorld, by: str, scope: RowScope) -> None:
-    """Statements are those of the visible rows. What is seen as a whole is the same document, with the same cents; the
-    bill, rules and steps are not shown."""
+    """Statements have only visible rows, without the bill, rules and steps. A statement whose rows are all visible is
+    unchanged."""
     whole, mine = compiled(world, by), compiled(world, by, scope=scope)
     assert (mine.tie_out, mine.heading.scope) == (None, scope.as_json())
     for statement in mine.items:

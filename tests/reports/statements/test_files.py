@@ -14,13 +14,13 @@ MANY = 40
 
 
 def month() -> Statements:
-    """A month with many statements."""
+    """Return a month with many statements."""
     found = statement()
     return replace(found, items=[changed(found, number=f"CB-acme-2026-10-{each}-r1") for each in range(MANY)])
 
 
 def test_a_zip_file_has_all_files_in_their_order() -> None:
-    """The same statements give the same bytes, with the instant at which they were issued; any program can read it."""
+    """The same statements give the same bytes, with the instant of issue; any program can read them."""
     found = month()
     whole = b"".join(zipped_statements(found, ["html", "csv"]))
     assert whole == b"".join(zipped_statements(month(), ["html", "csv"]))
@@ -29,7 +29,7 @@ def test_a_zip_file_has_all_files_in_their_order() -> None:
         assert [(each, archive.read(each)) for each in archive.namelist()] == list(files_of(found, ["html", "csv"]))
         for entry in archive.infolist():
             assert (entry.date_time, entry.compress_type) == ((2026, 11, 4, 3, 2, 0), ZIP_STORED)
-            # Sizes stand before each file, not behind it, so that it can be read while it comes.
+            # Sizes precede each file, so that it can be read while it arrives.
             assert not entry.flag_bits & 0b1000
     never = replace(found, heading=found.heading.model_copy(update={"issued_at": None}))
     with ZipFile(io.BytesIO(b"".join(zipped_statements(never, [])))) as archive:
@@ -37,7 +37,7 @@ def test_a_zip_file_has_all_files_in_their_order() -> None:
 
 
 def test_a_zip_file_is_sent_while_it_is_made() -> None:
-    """Each piece is one file with its header, made when it is read; the last one is the list of all."""
+    """Each piece is one file with its header, made when it is read; the last one is the directory."""
     found = month()
     sizes = [len(content) for _, content in files_of(found, ["html"])]
     pieces = [len(piece) for piece in zipped_statements(found, ["html"])]

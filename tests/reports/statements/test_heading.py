@@ -1,4 +1,4 @@
-"""Statements describe the days that they are made from, over real runs of the pipeline."""
+"""Statements describe the days from which they are made, over real runs of the pipeline."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def statements_of(
     currency: str = "USD",
     by: str = "identity_id",
 ) -> Statements:
-    """The statements of the month of a day."""
+    """Return the statements of the month of a day."""
     tenant = TenantView(
         "acme", "t", "eco", 30, laboratory.store, currency=currency, rules=AllocationRules.of(laboratory.tenant)
     )
@@ -50,7 +50,7 @@ def statements_of(
 
 @pytest.mark.extensive
 def test_a_new_bill_is_a_new_revision(tmp_path: Path) -> None:
-    """Its number grows, and it supersedes the one before, which can still be had as it was."""
+    """A new bill gives a new revision that supersedes the last one, which is still available as of then."""
     with Laboratory(tmp_path) as laboratory:
         assert statements_of(laboratory).heading.issued_at is None
         laboratory.sources.lines[DAY] = [line("100")]
@@ -76,8 +76,8 @@ def test_a_new_bill_is_a_new_revision(tmp_path: Path) -> None:
 
 @pytest.mark.extensive
 def test_a_renamed_value_supersedes_nothing(tmp_path: Path) -> None:
-    """No statement had the new name before: a number that never existed is not named. Another bill is a revision of
-    what the category has by then."""
+    """A renamed value supersedes nothing, because no earlier statement has its name; a new bill afterwards does
+    supersede."""
     with Laboratory(tmp_path) as laboratory:
         laboratory.sources.lines[DAY] = [line("100")]
         laboratory.run()
@@ -102,7 +102,7 @@ def test_a_renamed_value_supersedes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_bill_that_is_not_calculated_is_pending(tmp_path: Path) -> None:
-    """It is named next to the tie-out; the former bill in the statements makes no difference."""
+    """The pending amount is shown with the tie-out; statements of the former bill have no difference."""
     with Laboratory(tmp_path) as laboratory:
         laboratory.sources.lines[DAY] = [line("100")]
         laboratory.run()
@@ -119,7 +119,7 @@ def test_a_bill_that_is_not_calculated_is_pending(tmp_path: Path) -> None:
 
 
 def test_days_of_one_transaction_are_one_revision(tmp_path: Path) -> None:
-    """Three days that one run replaces together change the statements once: r1, then r2, which supersedes r1."""
+    """Three days replaced by one run change the statements once: each run adds one to the revision."""
     days = [DAY - timedelta(days=number) for number in range(3)]
     with Laboratory(tmp_path, days=len(days)) as laboratory:
         laboratory.clock = _passing_time(NOW)
@@ -134,13 +134,13 @@ def test_days_of_one_transaction_are_one_revision(tmp_path: Path) -> None:
 
 
 def _passing_time(start: datetime) -> Clock:
-    """A clock that is a millisecond later whenever it is read."""
+    """Return a clock that advances by a millisecond each time it is read."""
     ticks = itertools.count()
     return lambda: start + timedelta(milliseconds=next(ticks))
 
 
 def test_without_a_calculated_day_there_are_no_statements(tmp_path: Path) -> None:
-    """The month before may have costs: what they have become is not known before a day of this month is calculated."""
+    """Costs of the previous month make no statement before a day of this month is calculated."""
     with Laboratory(tmp_path) as laboratory:
         laboratory.sources.lines[DAY] = [line("100")]
         laboratory.run()
@@ -153,8 +153,8 @@ def test_without_a_calculated_day_there_are_no_statements(tmp_path: Path) -> Non
 
 @pytest.mark.extensive
 def test_a_reply_belongs_to_what_was_said(tmp_path: Path) -> None:
-    """Another bill lapses it; the content that it was to brings it back, also under another number. Every reply says
-    whether it is to the present content."""
+    """A reply applies to the content it was given for: another bill makes it lapse, and the same content restores it,
+    even under another number. Every reply shows whether it is current."""
     earlier = DAY - timedelta(days=1)
     with Laboratory(tmp_path, days=2) as laboratory:
         laboratory.sources.lines = {earlier: [line("100", day=earlier)]}
@@ -176,7 +176,7 @@ def test_a_reply_belongs_to_what_was_said(tmp_path: Path) -> None:
 
 
 def replied(laboratory: Laboratory) -> StatementKey:
-    """Acknowledge the first statement; return which content of it that is."""
+    """Acknowledge the first statement; return the key of its content."""
     found = statements_of(laboratory)
     one, heading = found.items[0], found.heading
     key = StatementKey(one.number, heading.period, heading.by, one.recipient.value, heading.revision, one.digest)
@@ -186,7 +186,7 @@ def replied(laboratory: Laboratory) -> StatementKey:
 
 
 def seen(laboratory: Laboratory) -> tuple[str, str, str | None, list[bool]]:
-    """The number and digest of the first statement, its verdict, and which replies are to its present content."""
+    """Return the number and digest of the first statement, its verdict, and whether each reply is current."""
     found = statements_of(laboratory)
     one = found.items[0]
     return one.number, one.digest, one.verdict, [each.is_current for each in one.replies or ()]

@@ -1,4 +1,4 @@
-"""The journal of a month, and the templates that write it."""
+"""The journal of a month, and the templates that render it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ AMOUNTS = st.lists(st.integers(-(10**16), 10**16).map(from_units), max_size=12)
 
 
 def statements(amounts: list[Decimal], currency: str = "USD") -> Statements:
-    """Statements of these amounts: the first has an account, the last is UNASSIGNED."""
+    """Return statements of these amounts: the first has an account, the last is UNASSIGNED."""
     heading = heading_of_october(currency=currency, category_version=1)
     items = []
     for place, (amount, cents) in enumerate(zip(amounts, to_cents(amounts, currency), strict=True)):
@@ -73,8 +73,8 @@ def statements(amounts: list[Decimal], currency: str = "USD") -> Statements:
 @settings(max_examples=examples(100))
 @given(AMOUNTS, st.sampled_from(["USD", "JPY", "KWD"]))
 def test_debits_are_credits_and_the_cents_of_the_statements(amounts: list[Decimal], currency: str) -> None:
-    """Every statement that is not zero is one line of its own cents, on the side of its sign; the clearing line takes
-    the whole, which is the rounded month; no line is negative or zero; the same bytes twice."""
+    """Every statement other than zero is one line of its cents, on the side of its sign; the clearing line has the
+    rounded total of the month; no line is negative or zero, and the bytes are reproducible."""
     found = statements(amounts, currency)
     journal = journal_of(found, PROFILE)
     assert journal.debit == journal.credit
@@ -91,7 +91,7 @@ def test_debits_are_credits_and_the_cents_of_the_statements(amounts: list[Decima
 
 
 def test_accounts_come_from_the_register() -> None:
-    """A value's own account, else the expense account; texts say the month and that it is provisional."""
+    """A value uses its own account or else the expense account; texts have the month and that it is provisional."""
     journal = journal_of(statements([Decimal(10), Decimal(-3), Decimal("0.001")]), PROFILE)
     assert [(each.account, str(each.debit), str(each.credit)) for each in journal.lines] == [
         ("54100", "10.00", "0.00"),
@@ -115,7 +115,7 @@ def written(source: str, form: str) -> str:
 
 
 def test_templates_write_what_finance_wants() -> None:
-    """Amounts are decimals; every text is escaped for what is written."""
+    """Amounts are decimals, and every text is escaped for the output format."""
     assert (
         written(
             "{% for each in lines if each.value %}\n"
@@ -149,7 +149,7 @@ def test_templates_write_what_finance_wants() -> None:
     ],
 )
 def test_templates_that_fail_say_why(source: str, told: str) -> None:
-    """What is wrong, and in which line; what is not given to a template cannot be reached."""
+    """The error has the reason and the line; a template cannot reach anything that it is not given."""
     with pytest.raises(TemplateFailed) as failed:
         written(source, "txt")
     assert failed.value.message.startswith("the template sap: ")
@@ -158,6 +158,6 @@ def test_templates_that_fail_say_why(source: str, told: str) -> None:
 
 @pytest.mark.drill
 def test_templates_that_do_not_end_are_ended() -> None:
-    """After some seconds of processor time."""
+    """A template that does not end is stopped after some seconds of processor time."""
     with pytest.raises(TemplateFailed, match=r"the template sap (needs more than 5|was ended after 8) s"):
         written("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", "txt")

@@ -1,4 +1,4 @@
-"""Numbers of statements are distinct, and can be names of files."""
+"""Numbers of statements are unique, and valid as file names."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ VALUES = st.one_of(st.text(min_size=1, max_size=80), st.sampled_from(ODD))
 
 @given(BY, VALUES, BY, VALUES)
 def test_numbers_tell_statements_apart(by: str, value: str, other_by: str, other: str) -> None:
-    """Two statements have the same number only if they are the same; all are plain names of files."""
+    """Two statements have the same number only if they are the same; every number is a plain file name."""
     one, two = (statement_number("acme", "2026-10", *each, 1) for each in ((by, value), (other_by, other)))
-    # Not even in case: some file systems and archives take such names for the same.
+    # Not even in case: some file systems and archives ignore it.
     assert (one.lower() == two.lower()) == ((by, value) == (other_by, other))
     for number in (one, two):
         assert re.fullmatch(r"CB-acme-2026-10-[A-Za-z0-9_.-]+-r1", number)
@@ -49,12 +49,12 @@ def test_numbers_tell_statements_apart(by: str, value: str, other_by: str, other
 
 
 def at(minute: int) -> datetime:
-    """An instant."""
+    """Return an instant."""
     return datetime(2026, 11, 1, 0, minute, tzinfo=UTC)
 
 
 def calculated(minute: int, *numbers: int, run: int = 1) -> list[Revision]:
-    """The revisions that a transaction gives to as many days."""
+    """Return the revisions that a transaction gives to several days."""
     return [
         Revision(DayDataset.CHARGEBACKS, date(2026, 10, day), number, at(minute), "", run)
         for day, number in enumerate(numbers, start=1)
@@ -62,7 +62,7 @@ def calculated(minute: int, *numbers: int, run: int = 1) -> list[Revision]:
 
 
 def test_a_revision_is_a_transaction() -> None:
-    """However many days it replaces; new days do not count, and what happens later in the same run does."""
+    """A transaction is one revision for any number of days; new days do not count, later transactions of a run do."""
     assert revision_of([], None) == revision_of(calculated(1, 1, 1), None) == (1, None)
     first = [*calculated(1, 1, 1), *calculated(2, 1, 1)]
     assert revision_of(first, None) == (1, None)
@@ -71,8 +71,8 @@ def test_a_revision_is_a_transaction() -> None:
 
 
 def test_versions_of_the_category_count_where_there_were_statements() -> None:
-    """Not those before the first day was calculated, and no days that were replaced while there was no category: no
-    number is left out."""
+    """Versions of the category count only after the first calculated day, and replaced days only while the category
+    exists; no number is skipped."""
     days = [*calculated(3, 1, 1), *calculated(5, 2), *calculated(7, 2)]
     before = [(at(1), True), (at(2), True)]
     assert revision_of(days, before) == (3, 2)
@@ -83,8 +83,8 @@ def test_versions_of_the_category_count_where_there_were_statements() -> None:
 
 
 def test_a_version_of_the_category_supersedes_nothing() -> None:
-    """Its values may be others: a number that never existed is not named. Days that are replaced later have the same
-    values again."""
+    """A new version of the category supersedes nothing, because its values may differ; days replaced later supersede
+    again."""
     days, first = [*calculated(3, 1, 1), *calculated(5, 2)], (at(1), True)
     assert revision_of(days, [first, (at(6), True)]) == (3, None)
     assert revision_of(days, [first, (at(6), False), (at(7), True)]) == (3, None)
@@ -92,8 +92,8 @@ def test_a_version_of_the_category_supersedes_nothing() -> None:
 
 
 def test_a_digest_is_that_of_the_content() -> None:
-    """More days are another content, even if they cost nothing and the number stays; so is each line to the last digit
-    and in cents. The revision and the version of the category are no content."""
+    """The digest depends on the calculated days, even if they cost nothing, and on each line, exactly and in cents. It
+    does not depend on the revision or the version of the category."""
     heading = heading_of_october(
         by="tag:team", calculated_days=17, data_through=date(2026, 10, 17), issued_at=at(1), revision=1
     )

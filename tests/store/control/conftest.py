@@ -14,19 +14,19 @@ from tests.support.databases import KINDS, SCHEMA, control_database, scratch_dat
 
 @pytest.fixture(params=[*KINDS, SCHEMA])
 def connection_string(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """An empty database."""
+    """Yield an empty database."""
     with scratch_database(request.param, tmp_path) as text:
         yield text
 
 
 @pytest.fixture(params=KINDS)
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ControlDatabase]:
-    """A migrated, empty control database."""
+    """Yield a migrated, empty control database."""
     with control_database(request.param, tmp_path) as database:
         yield database
 
 
 @pytest.fixture
 def lease(database: ControlDatabase) -> Lease:
-    """The lease of the only worker."""
+    """Return the lease of the only worker."""
     return acquire(database, LeaseOwner.this_process())

@@ -1,4 +1,4 @@
-"""Tokens of machines, on both databases."""
+"""Access tokens of machines, on both databases."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def find(database: ControlDatabase, token: str) -> AccessToken | None:
 
 
 def test_the_life_of_a_token(database: ControlDatabase) -> None:
-    """It is created, found, used and revoked; it stays in the list."""
+    """A token is created, found, used and revoked, and stays in the list."""
     token = create(database)
     found = find(database, token)
     assert found == AccessToken(1, "ci", frozenset({Right.EXPORT}), SCOPE, NOW, "ann", READ.expires_at, None, None)
@@ -62,7 +62,7 @@ def test_the_life_of_a_token(database: ControlDatabase) -> None:
 
 
 def test_the_secret_is_not_stored(database: ControlDatabase) -> None:
-    """Nothing in the database, the audit log included, lets anybody use a token."""
+    """Neither the database nor the audit log has the secret of a token."""
     token = create(database)
     secret = token.rpartition("_")[2]
     with database.read() as connection:
@@ -73,7 +73,7 @@ def test_the_secret_is_not_stored(database: ControlDatabase) -> None:
 
 
 def test_no_two_tokens_are_the_same() -> None:
-    """They have 256 random bits, and the name of their tenant, whatever is in it."""
+    """Tokens have 256 random bits and the name of their tenant, with any characters."""
     tokens = {store.new_token("acme_eu-1.x") for _ in range(1000)}
     assert len({token.rpartition("_")[2] for token in tokens}) == 1000
     for token in tokens:
@@ -85,12 +85,12 @@ def test_no_two_tokens_are_the_same() -> None:
     "text", ["", "cb_", "cb_acme", f"cb_acme_{'0' * 63}", f"cb_{'0' * 64}", f"cb_acme_{'0' * 64}\n"]
 )
 def test_what_is_no_token(text: str) -> None:
-    """It names no tenant."""
+    """Other texts have no tenant."""
     assert store.tenant_of(text) is None
 
 
 def test_a_name_is_free_when_its_token_was_revoked(database: ControlDatabase) -> None:
-    """Two tokens that hold never have the same name; renewed ones may."""
+    """Two valid tokens never have the same name; a name is free after its token is revoked."""
     old = create(database)
     with database.write() as connection:
         assert store.create_token(connection, store.new_token("acme"), READ, who="ann", now=NOW) is None
@@ -101,7 +101,7 @@ def test_a_name_is_free_when_its_token_was_revoked(database: ControlDatabase) ->
 
 
 def test_an_expired_token_does_not_hold(database: ControlDatabase) -> None:
-    """Its last instant is the one before it expires; one without an end holds for ever."""
+    """A token is valid until just before it expires; one without expiry is always valid."""
     found = find(database, create(database))
     assert found is not None
     assert found.holds(NOW + timedelta(days=90, microseconds=-1))
@@ -113,7 +113,7 @@ def test_an_expired_token_does_not_hold(database: ControlDatabase) -> None:
 
 
 def test_the_last_use_is_kept_every_five_minutes(database: ControlDatabase) -> None:
-    """A database is not written to for each request."""
+    """The last use is stored every five minutes, so that not every request writes to the database."""
     token = create(database)
     kept = []
     for minutes in (0, 4, 5, 6, 11, 3):
@@ -127,7 +127,7 @@ def test_the_last_use_is_kept_every_five_minutes(database: ControlDatabase) -> N
 
 
 def test_writers_take_turns(database: ControlDatabase) -> None:
-    """Of many that create a token of the same name at the same time, one does; the others learn that it is taken."""
+    """Of many that create a token of the same name at the same time, one succeeds; for the others the name is taken."""
 
     def _create(_: int) -> bool:
         with database.write() as connection:

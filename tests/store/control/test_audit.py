@@ -33,13 +33,13 @@ DATES = ("valid_from", "valid_to")
 
 
 def entries(database: ControlDatabase, wanted: AuditFilter = ALL) -> list[Any]:
-    """The log, the newest first."""
+    """Return the log, the newest first."""
     with database.read() as connection:
         return audit_entries(connection, wanted, offset=0, limit=10_000)[0]
 
 
 def replayed(log: list[Any], prefix: str) -> dict[str, Any]:
-    """Return the state after all changes in a log, from the oldest on, each of which must fit the state before it."""
+    """Return the state after replaying a log, each entry of which must match the state before it."""
     state: dict[str, Any] = {}
     for entry in reversed(log):
         if entry["what"].startswith(prefix):
@@ -61,20 +61,20 @@ def replayed_tags(log: list[Any]) -> list[tuple[str, DatedValue]]:
 
 
 def dated(values: dict[str, str]) -> DatedValue:
-    """A tag as the log has it."""
+    """Return a tag from its values in the log."""
     first, end = (None if (day := values.get(name)) is None else date.fromisoformat(day) for name in DATES)
     return DatedValue(values["tag_value"], Period(first, end))
 
 
 def fail_if(condition: bool) -> None:
-    """Fail as a process does that ends before its transaction."""
+    """Fail, as if the process had ended before its transaction."""
     if condition:
         raise LookupError
 
 
 def test_the_log_explains_the_state(database: ControlDatabase) -> None:
-    """After 500 random changes of tags and views, one by one and many at once, the log leads to what is stored; what
-    changes nothing is not in it, and a transaction that fails leaves nothing."""
+    """After 500 random changes of tags and views, single and in bulk, replaying the log gives the stored state; it has
+    no entry that changes nothing, and none of a failed transaction."""
     random_ = random.Random(23)
 
     def tag() -> TagWrite:
@@ -127,7 +127,7 @@ def test_the_log_explains_the_state(database: ControlDatabase) -> None:
 
 
 def test_filters_and_pages(database: ControlDatabase) -> None:
-    """By kind, by caller and by time; a page of the newest, and how many there are."""
+    """The log is filtered by kind, caller and time; a page starts with the newest entries, and has the total."""
     now = utc_now()
     with database.write() as connection:
         for number in range(6):
@@ -146,7 +146,7 @@ def test_filters_and_pages(database: ControlDatabase) -> None:
 
 
 def test_entries_expire(database: ControlDatabase) -> None:
-    """After 400 days they are deleted."""
+    """Entries are deleted after 400 days."""
     now = utc_now()
     with database.write() as connection:
         record(connection, "api", [AuditEntry(KINDS[0], "old"), AuditEntry(KINDS[0], "new" * 1000)])

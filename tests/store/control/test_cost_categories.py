@@ -1,4 +1,4 @@
-"""Cost categories are kept with every version, on both databases."""
+"""Cost categories are stored with every version, on both databases."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def write(
 
 
 def test_the_life_of_a_category(database: ControlDatabase) -> None:
-    """Created, changed, removed, and created again: the versions go on, and each one stays."""
+    """A category is created, changed, removed and created again; version numbers continue, and each version is kept."""
     with database.write() as connection:
         assert store.last_version(connection, KEY) is None
         first = write(connection, "{}", None, reason="CHG-1")
@@ -53,7 +53,7 @@ def test_the_life_of_a_category(database: ControlDatabase) -> None:
 
 
 def test_categories_as_of_an_instant(database: ControlDatabase) -> None:
-    """Each category as it was in force then; what was removed, or not there yet, is left out."""
+    """Each category is returned as in force at the instant; removed and later ones are left out."""
     hours = [NOW + timedelta(hours=n) for n in range(4)]
     with database.write() as connection:
         one = write(connection, "1", None, hours[0])
@@ -70,7 +70,7 @@ def test_categories_as_of_an_instant(database: ControlDatabase) -> None:
 
 
 def test_a_clock_that_is_set_back(database: ControlDatabase) -> None:
-    """The versions stay in the order of time, and responses as of an earlier instant do not change."""
+    """Versions stay ordered by time, and results as of an earlier instant do not change."""
     with database.write() as connection:
         write(connection, "1", None, NOW)
         at = write(connection, "2", 1, NOW - timedelta(hours=1)).at
@@ -109,7 +109,7 @@ def test_someone_was_faster(
 
 
 def test_of_many_editors_one_wins(database: ControlDatabase) -> None:
-    """All replace the version that they have seen: one succeeds, the others get an error."""
+    """Of many that replace the same version, one succeeds, and the others get an error."""
     with database.write() as connection:
         write(connection, "{}", None)
 
@@ -126,7 +126,7 @@ def test_of_many_editors_one_wins(database: ControlDatabase) -> None:
 
 
 def test_every_write_is_in_the_audit_log(database: ControlDatabase) -> None:
-    """With the versions and the reasons before and after; each raises the revision."""
+    """The log has version and reason before and after each write, and each write raises the revision."""
     with database.write() as connection:
         before = store.categories_revision(connection)
         write(connection, "1", None, reason="new")

@@ -1,4 +1,4 @@
-"""The control database is migrated once, refuses what it does not understand, and is read from an unwritable disk."""
+"""The control database is migrated once, refuses unknown schemas, and can be read from a read-only disk."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.support.databases import PostgresServer, control_database, own_postgr
 
 
 def test_the_migrations_make_exactly_the_tables_of_the_code(database: ControlDatabase) -> None:
-    """What the revisions build is what the queries expect."""
+    """The schema that the migrations build is that of the code."""
     with database.read() as connection:
         assert compare_metadata(MigrationContext.configure(connection), schema.metadata) == []
 
@@ -48,7 +48,7 @@ def test_a_migrated_database_is_current(connection_string: str) -> None:
 
 @pytest.mark.usefixtures("process")
 def test_several_processes_may_upgrade_at_the_same_time(connection_string: str) -> None:
-    """API and worker start together on an empty database, and both find it migrated."""
+    """If API and worker start together on an empty database, both find it migrated."""
     program = (
         "import sys; from chargeback.store.control.database import ControlDatabase; "
         "database = ControlDatabase(sys.argv[1]); database.upgrade(); assert database.is_current()"
@@ -66,7 +66,7 @@ def test_several_processes_may_upgrade_at_the_same_time(connection_string: str) 
 
 
 def test_a_schema_ahead_of_the_code_is_a_clear_error(connection_string: str) -> None:
-    """A database written by a newer version is left alone."""
+    """A database written by a newer version is not changed."""
     database = ControlDatabase(connection_string)
     database.upgrade()
     with database.write() as connection:
@@ -79,7 +79,7 @@ def test_a_schema_ahead_of_the_code_is_a_clear_error(connection_string: str) -> 
 
 @pytest.mark.extensive
 def test_nothing_is_read_or_written_at_another_revision(connection_string: str) -> None:
-    """A database that is not set up, is behind, or was taken ahead while it is open is refused, in each transaction."""
+    """A database that is not set up, is behind, or was upgraded while it is open is refused in each transaction."""
     with ControlDatabase(connection_string) as database:
         for revision, words in ((None, "not set up yet"), ("0001", "at revision 0001, this version needs")):
             if revision is not None:
@@ -103,7 +103,7 @@ def test_nothing_is_read_or_written_at_another_revision(connection_string: str) 
 
 
 def test_a_database_belongs_to_the_first_who_uses_it(connection_string: str) -> None:
-    """The owner is recorded once; another tenant, or another ecosystem, changes and reads nothing."""
+    """The owner is recorded once; another tenant, or another ecosystem, can neither read nor write."""
     ours, theirs = StorageOwner("org-1", "confluent_cloud"), StorageOwner("org-2", "confluent_cloud")
     with ControlDatabase(connection_string, owner=ours) as database:
         database.upgrade()
@@ -120,7 +120,7 @@ def test_a_database_belongs_to_the_first_who_uses_it(connection_string: str) -> 
 
 
 def test_a_database_of_an_earlier_version_belongs_to_whose_tags_it_has(connection_string: str) -> None:
-    """Storage from before owners were recorded is adopted by what is in it."""
+    """Storage from before owners were recorded belongs to the tenant of its tags."""
     with ControlDatabase(connection_string) as database:
         database.upgrade("0003")
     with raw_connection(connection_string) as connection:
@@ -147,7 +147,7 @@ def test_a_database_of_an_earlier_version_belongs_to_whose_tags_it_has(connectio
 
 
 def test_a_broken_history_is_a_clear_error(connection_string: str) -> None:
-    """Tables without a recorded revision, or with two, are not touched."""
+    """Tables without a recorded revision, or with two, are not changed."""
     database = ControlDatabase(connection_string)
     database.upgrade()
     with raw_connection(connection_string) as connection:
@@ -162,7 +162,7 @@ def test_a_broken_history_is_a_clear_error(connection_string: str) -> None:
 
 
 def test_a_failed_transaction_leaves_nothing(database: ControlDatabase) -> None:
-    """What happened in a transaction that raised has not happened."""
+    """A transaction that raises changes nothing."""
 
     def fail() -> None:
         with database.write() as connection:
@@ -175,8 +175,8 @@ def test_a_failed_transaction_leaves_nothing(database: ControlDatabase) -> None:
 
 
 def test_a_connection_in_use_outlives_the_end_and_is_closed_then(database: ControlDatabase) -> None:
-    """A thread may still read when everything is closed; its connection is closed when it is given back, and not left
-    open for the garbage collector."""
+    """A connection in use stays open when the database is closed; it is closed when it is returned, not by the garbage
+    collector."""
     with database.read() as connection:
         driver = connection.connection.dbapi_connection
         database.close()
@@ -189,7 +189,7 @@ def test_a_connection_in_use_outlives_the_end_and_is_closed_then(database: Contr
 
 
 def test_an_unusable_database_is_a_storage_error(tmp_path: Path) -> None:
-    """A file that is no database, a server that is not there: one sentence, without the password."""
+    """A file that is not a database, or a missing server, is an error in one sentence, without the password."""
     (tmp_path / "x.db").write_text("this is no database, it is far too long a text to be taken for an empty one")
     with pytest.raises(StorageError, match="not a database"):
         ControlDatabase(f"sqlite:///{tmp_path / 'x.db'}").upgrade()
@@ -200,7 +200,7 @@ def test_an_unusable_database_is_a_storage_error(tmp_path: Path) -> None:
 
 @pytest.mark.extensive
 def test_several_databases_may_be_migrated_by_threads_of_one_process(tmp_path: Path) -> None:
-    """An engine sets up all of its tenants at the same time."""
+    """An engine migrates all of its tenants at the same time."""
     databases = [ControlDatabase(f"sqlite:///{tmp_path / f'{number}.db'}") for number in range(8)]
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(ControlDatabase.upgrade, databases))
@@ -211,14 +211,14 @@ def test_several_databases_may_be_migrated_by_threads_of_one_process(tmp_path: P
 
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[PostgresServer]:
-    """A PostgreSQL that tests may stop, and then must start again."""
+    """Yield a PostgreSQL server that tests may stop, and must then start again."""
     with own_postgres_server() as server:
         yield server
 
 
 @pytest.mark.usefixtures("process")
 def test_a_server_that_is_started_again_is_waited_for(postgres: PostgresServer) -> None:
-    """With patience a transaction that finds no server begins when there is one; its old connections are forgotten."""
+    """With a retry, a transaction waits for the server, and old connections are dropped."""
     with ControlDatabase(postgres.address, ConnectRetry(120, threading.Event())) as database:
         database.upgrade()
         postgres.stop("fast")
@@ -233,7 +233,7 @@ def test_a_server_that_is_started_again_is_waited_for(postgres: PostgresServer) 
 
 @pytest.mark.usefixtures("process")
 def test_patience_ends_with_the_process_and_is_not_had_twice(postgres: PostgresServer) -> None:
-    """A process that is asked to stop does not wait, and one that has waited in vain does not wait again."""
+    """A process that is stopping does not wait, and one that has waited in vain does not wait again."""
     stop = threading.Event()
     postgres.stop("fast")
     try:
@@ -249,7 +249,7 @@ def test_patience_ends_with_the_process_and_is_not_had_twice(postgres: PostgresS
 
 @pytest.mark.usefixtures("process")
 def test_the_kernel_gives_up_a_server_that_vanished(postgres: PostgresServer) -> None:
-    """What is sent to a machine that is gone is an error within a request's time, not after a quarter of an hour."""
+    """Data sent to a vanished machine is an error within the time of a request, not after a quarter of an hour."""
     with ControlDatabase(postgres.address) as database, database.read() as connection:
         driver = cast("psycopg.Connection", connection.connection.dbapi_connection)
         with socket.socket(fileno=os.dup(driver.fileno())) as wire:
@@ -258,7 +258,7 @@ def test_the_kernel_gives_up_a_server_that_vanished(postgres: PostgresServer) ->
 
 
 def test_a_durable_transaction_waits_for_the_disk(tmp_path: Path) -> None:
-    """A confirmed transaction is forced to the disk; one that a run repeats is not."""
+    """A durable transaction is synced to the disk; one that a run can repeat is not."""
     with ControlDatabase(f"sqlite:///{tmp_path / 'x.db'}") as database:
         database.upgrade()
         for durable, level in ((True, 2), (False, 1), (True, 2)):
@@ -295,7 +295,7 @@ def write(path: Path) -> ControlDatabase:
 
 
 def test_everything_is_read_and_nothing_written(path: Path) -> None:
-    """Committed rows are there, and no other file appears."""
+    """Committed rows are read, and no other file is created."""
     write(path).close()
     resting = ImmutableSqliteFile.at(path)
     assert resting is not None
@@ -305,7 +305,7 @@ def test_everything_is_read_and_nothing_written(path: Path) -> None:
 
 
 def test_a_file_whose_log_is_ahead_is_not_at_rest(path: Path) -> None:
-    """While another connection is open, the last commit may be in the log alone; a missing file is no such file
+    """While another connection is open, the last commit may be only in the log; a missing file is not readable
     either."""
     database = write(path)
     assert ImmutableSqliteFile.at(path) is None
@@ -315,7 +315,7 @@ def test_a_file_whose_log_is_ahead_is_not_at_rest(path: Path) -> None:
 
 
 def test_what_changes_while_it_is_read_does_not_count(path: Path) -> None:
-    """A reader without locks gets an error if another process has written."""
+    """A reader without locks raises an error if another process has written."""
     resting = ImmutableSqliteFile.at(path)
     assert resting is not None
     with pytest.raises(StorageError, match="changed while it was read"), resting.read():

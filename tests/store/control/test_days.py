@@ -16,14 +16,14 @@ CHARGEBACKS = days.DayDataset.CHARGEBACKS
 
 
 def test_a_day_never_handled_is_all_false(database: ControlDatabase) -> None:
-    """Reading an unknown day does not create one."""
+    """Reading an unknown day does not create it."""
     with database.read() as connection:
         assert days.read_day_state(connection, FIRST) == DayState(FIRST)
         assert days.read_days(connection) == []
 
 
 def test_due_days_are_gathered_and_not_calculated(database: ControlDatabase) -> None:
-    """Billing and resources make a day due, oldest first; a calculated one is not, until it is required again."""
+    """Billing and resources make a day due, oldest first; a calculated day is not due until it is marked again."""
     with database.write() as connection:
         for day in (SECOND, FIRST, THIRD):
             days.save_day(connection, day, billing_gathered=day != THIRD)
@@ -36,7 +36,7 @@ def test_due_days_are_gathered_and_not_calculated(database: ControlDatabase) -> 
 
 
 def test_what_a_day_lacks_is_remembered_until_it_is_had(database: ControlDatabase) -> None:
-    """Each reason is recorded and removed by itself, and has a sentence."""
+    """Each reason is stored and removed separately, and has a sentence."""
     with database.write() as connection:
         days.mark_incomplete(connection, FIRST, {days.METRICS: "HTTP 503", days.listing("gadget"): "HTTP 403"})
         set_chargebacks(connection, FIRST, fingerprint="made", is_measured=True)
@@ -52,7 +52,7 @@ def test_what_a_day_lacks_is_remembered_until_it_is_had(database: ControlDatabas
 
 
 def test_counts(database: ControlDatabase) -> None:
-    """Pending, calculated and the newest calculated day."""
+    """Counts have the pending days, the calculated days, and the newest calculated one."""
     with database.write() as connection:
         assert days.count_days(connection) == days.DayCounts(0, 0, None)
         days.save_day(connection, FIRST, billing_gathered=True)
@@ -63,7 +63,7 @@ def test_counts(database: ControlDatabase) -> None:
 
 
 def test_the_newest_calculated_day(database: ControlDatabase) -> None:
-    """A day that is just being calculated again still counts; one that never was does not."""
+    """A day that is being recalculated counts; one that was never calculated does not."""
     with database.write() as connection:
         assert days.newest_calculated(connection) is None
         set_chargebacks(connection, FIRST, fingerprint="x")
@@ -74,7 +74,7 @@ def test_the_newest_calculated_day(database: ControlDatabase) -> None:
 
 @pytest.mark.parametrize("dataset", days.DayDataset)
 def test_the_states_of_a_day(database: ControlDatabase, dataset: days.DayDataset) -> None:
-    """None, due, current, to be reviewed, current again, and removed; the other dataset and days stay as they are."""
+    """A dataset is none, due, current, in review, and removed; the other dataset and other days are unchanged."""
     seen = []
     with database.write() as connection:
         for day in (FIRST, SECOND):

@@ -1,4 +1,4 @@
-"""What emitters have made of each date, and the inventory of past days."""
+"""The emissions of each date, and the inventory of past days."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DAY = date(2026, 1, 31)
 
 
 def test_an_emission_is_kept_per_emitter_and_date(database: ControlDatabase) -> None:
-    """Writing one again changes it, and no other; it remembers when."""
+    """Writing an emission again replaces it, and no other; it has the time of the change."""
     failed = Emission("finance", DAY, EmissionState.FAILED, "v1", 1, "disk full")
     other = Emission("grafana", DAY, EmissionState.SKIPPED, "v1", 0, "older than lookback_days")
     with database.write() as connection:
@@ -42,7 +42,7 @@ def test_an_emission_is_kept_per_emitter_and_date(database: ControlDatabase) -> 
 
 
 def test_the_inventory_of_days(database: ControlDatabase) -> None:
-    """Something counts on every day it touched, by type; an unknown creation counts as always there."""
+    """An entity counts on every day of its lifetime, by type; without a creation time it always existed."""
     days = [DAY, DAY + ONE_DAY, DAY + 3 * ONE_DAY]
     noon = timedelta(hours=12)
     with database.write() as connection:
@@ -73,7 +73,7 @@ _MOMENTS = st.none() | st.integers(-30, 150).map(lambda hours: start_of_day(DAY)
 def test_the_counts_agree_with_the_definition(
     lives: list[tuple[datetime | None, datetime | None]], offsets: set[int]
 ) -> None:
-    """For any lifetimes and days the one pass counts what exists on each of them."""
+    """For any lifetimes and days, one pass counts the entities of each day."""
     days = [DAY + timedelta(days=offset) for offset in sorted(offsets)]
     found = count_alive([("x", created, deleted, 2) for created, deleted in lives], days)
     for day in days:

@@ -1,4 +1,4 @@
-"""Rows and ids are given to a query as one value, on both databases."""
+"""Rows and ids are passed to a query as one value, on both databases."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ NAMES = ["a", "b'", 'c"', "ä\\", "", "x" * 300]
 
 
 def test_relations(database: ControlDatabase) -> None:
-    """Every text comes back as it was, and None as no value."""
+    """Every text is returned unchanged, and None as NULL."""
     with database.read() as connection:
         rows = relation(connection, [[name, None] for name in NAMES], ("name", "other"))
         assert sorted(connection.execute(select(rows.c.name, rows.c.other))) == [(name, None) for name in sorted(NAMES)]
 
 
 def test_among(database: ControlDatabase) -> None:
-    """A column has one of many ids, or of none; neither database limits how many."""
+    """A column can be compared with any number of ids, or none, on both databases."""
     with database.read() as connection:
         column = relation(connection, [[name] for name in NAMES], ("name",)).c.name
         many = {f"id-{number}" for number in range(70_000)}

@@ -1,4 +1,4 @@
-"""The inventory changes only by complete listings, and keeps deleted entities."""
+"""The inventory changes only through complete listings, and keeps deleted entities."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def merge(
     believe_empty: int = -1,
     complete: frozenset[str] = COMPLETE,
 ) -> Inventory:
-    """Merge one listing and read what is known then."""
+    """Merge a listing; return the inventory."""
     with database.write() as connection:
         merge_listing(
             connection,
@@ -41,17 +41,17 @@ def merge(
 
 @pytest.fixture
 def known(database: ControlDatabase) -> Inventory:
-    """A first, complete listing."""
+    """Return the inventory after a first, complete listing."""
     return merge(database, Inventory([CLUSTER], [ACCOUNT], [KEY]))
 
 
 def test_what_is_listed_is_known(known: Inventory) -> None:
-    """Everything about a listed thing is kept."""
+    """Every attribute of a listed entity is stored."""
     assert known == Inventory([CLUSTER], [ACCOUNT], [KEY])
 
 
 def test_what_a_complete_listing_does_not_have_is_deleted(database: ControlDatabase, known: Inventory) -> None:
-    """Deleted as of the first complete listing without it; the time does not move with later ones."""
+    """An entity is deleted as of the first complete listing without it; later ones do not change the time."""
     other = Inventory([Resource("lkc-2", "kafka_cluster")], [Identity("sa-2", "service_account")], [])
     merge(database, other, hours=1)
     later = merge(database, other, hours=2)
@@ -60,21 +60,21 @@ def test_what_a_complete_listing_does_not_have_is_deleted(database: ControlDatab
 
 
 def test_the_provider_knows_better_when_something_was_deleted(database: ControlDatabase, known: Inventory) -> None:
-    """A time of deletion that is listed is kept, and what comes back lives again."""
+    """A listed deletion time is kept, and an entity that returns is alive again."""
     gone = Resource("lkc-1", "kafka_cluster", "orders", parent_id="env-1", deleted_at=CREATED)
     assert merge(database, Inventory([gone], [ACCOUNT], [KEY])).resources[0].deleted_at == CREATED
     assert merge(database, Inventory([CLUSTER], [ACCOUNT], [KEY])).resources[0].deleted_at is None
 
 
 def test_a_known_creation_time_is_not_forgotten(database: ControlDatabase, known: Inventory) -> None:
-    """A listing without creation times does not make old what was new."""
+    """A listing without creation times keeps the known ones."""
     later = merge(database, Inventory([Resource("lkc-1", "kafka_cluster")], [ACCOUNT], [KEY]))
     assert later.resources[0].created_at == CREATED
     assert later.resources[0].display_name is None
 
 
 def test_a_failed_listing_changes_nothing(database: ControlDatabase, known: Inventory) -> None:
-    """Half a listing neither deletes nor adds."""
+    """An incomplete listing neither deletes nor adds."""
     half = Inventory([Resource("lkc-2", "kafka_cluster")], [], [])
     assert merge(database, half, complete=frozenset({"service_account"}), believe_empty=1).resources == [CLUSTER]
 
@@ -83,7 +83,7 @@ def test_a_failed_listing_changes_nothing(database: ControlDatabase, known: Inve
 def test_entirely_empty_listings(
     database: ControlDatabase, known: Inventory, believe_empty: int, deleted: list[bool]
 ) -> None:
-    """An empty listing never deletes, or only after a number of consecutive ones."""
+    """Empty listings never delete, or only after a number of consecutive ones."""
     found = []
     for hours in range(3):
         later = merge(database, Inventory([], [ACCOUNT], [KEY]), hours=hours, believe_empty=believe_empty)
@@ -92,14 +92,14 @@ def test_entirely_empty_listings(
 
 
 def test_a_filled_listing_ends_the_row_of_empty_ones(database: ControlDatabase, known: Inventory) -> None:
-    """Only empty listings without a filled one between them count."""
+    """Only consecutive empty listings count."""
     for inventory in (Inventory(), Inventory([CLUSTER], [ACCOUNT], [KEY]), Inventory()):
         later = merge(database, inventory, believe_empty=2)
     assert later.resources[0].deleted_at is None
 
 
 def test_billed_and_charged_have_rows(database: ControlDatabase, known: Inventory) -> None:
-    """What only the bill or the metrics know gets a row; what is known keeps its own."""
+    """Entities that only the bill or the metrics have get a row; known ones keep theirs."""
     with database.write() as connection:
         ensure_known(
             connection,
@@ -121,7 +121,7 @@ def test_billed_and_charged_have_rows(database: ControlDatabase, known: Inventor
 
 
 def test_a_partial_listing_adds_and_never_deletes(database: ControlDatabase, known: Inventory) -> None:
-    """An entity that is missing this time is not deleted; one that comes back is alive again."""
+    """A missing entity is not deleted; one that returns is alive again."""
     gone = Identity("sa-1", "service_account", "billing", deleted_at=CREATED)
     merge(database, Inventory([CLUSTER], [gone], [KEY]))
     with database.write() as connection:
@@ -137,7 +137,7 @@ def test_a_partial_listing_adds_and_never_deletes(database: ControlDatabase, kno
 
 
 def test_no_listing_deletes_unallocated(database: ControlDatabase) -> None:
-    """A provider that has a type called `system` does not delete what is ours."""
+    """A provider's type `system` does not delete UNALLOCATED."""
     with database.write() as connection:
         ensure_known(connection, NOW)
     later = merge(database, Inventory([Resource("s", "system")]), complete=frozenset({"system"}))

@@ -44,7 +44,7 @@ RESOURCE_ROWS: list[dict[str, Any]] = [
 
 @pytest.fixture
 def filled(database: ControlDatabase) -> ControlDatabase:
-    """Four resources and two identities, some tagged."""
+    """Return a database with four resources and two identities, some of them tagged."""
     common = {"created_at": None, "deleted_at": None, "last_seen_at": NOON, "metadata": {"a": 1}}
     with database.write() as connection:
         connection.execute(insert(resources), [common | row for row in RESOURCE_ROWS])
@@ -99,18 +99,18 @@ def _ids(database: ControlDatabase, kind: EntityKind = RESOURCES, **inventory_fi
     ids=str,
 )
 def test_resources(filled: ControlDatabase, inventory_filter: dict[str, Any], expected: list[str]) -> None:
-    """Lists take filters, order and time; with a time, search, order and tags are ignored."""
+    """Lists have filters, an order and a period; with a period, search, order and tags are ignored."""
     assert _ids(filled, **inventory_filter) == expected
 
 
 def test_identities_have_no_status_to_sort_by(filled: ControlDatabase) -> None:
-    """What cannot be sorted by falls back to the id."""
+    """An unknown sort column falls back to the id."""
     assert _ids(filled, IDENTITIES, sort_by="status", descending=True) == ["u2", "u1"]
     assert _ids(filled, IDENTITIES, search="U1") == ["u1"]
 
 
 def test_pages(filled: ControlDatabase) -> None:
-    """A page past the end is empty, however far past, and has the total."""
+    """A page past the end is empty, at any offset, and has the total."""
     with filled.read() as connection:
         rows, total = lists.listed(connection, RESOURCES, InventoryFilter(), offset=3, limit=2)
         assert ([row["resource_id"] for row in rows], total) == (["lkc-2"], 4)
@@ -119,7 +119,7 @@ def test_pages(filled: ControlDatabase) -> None:
 
 
 def test_counts_by_type(filled: ControlDatabase) -> None:
-    """Active and deleted add up to the total."""
+    """Active and deleted entities sum to the total."""
     with filled.read() as connection:
         assert lists.counts(connection, RESOURCES) == {
             "cluster": {"total": 3, "active": 2, "deleted": 1},
@@ -129,7 +129,7 @@ def test_counts_by_type(filled: ControlDatabase) -> None:
 
 
 def test_names_of_some(database: ControlDatabase) -> None:
-    """Known entities have a name or none; others are left out, for any number of ids."""
+    """Known entities have a name or None, others are left out, for any number of ids."""
     billed = [Resource(f"lkc-{n}", "cluster", f"name {n}", deleted_at=NOW if n else None) for n in range(1200)]
     with database.write() as connection:
         ensure_known(connection, NOW, billed=billed, charged=[Identity("sa-1", "user")])
@@ -142,7 +142,7 @@ def test_names_of_some(database: ControlDatabase) -> None:
 
 
 def test_names_have_an_order(database: ControlDatabase) -> None:
-    """That of the ids, which does not depend on the database, nor on what was written when."""
+    """Names are ordered by id, independent of the database and of the order of writes."""
     ids = ["lkc-b", "LKC-c", "lkc-a", "lkc_a", "lkc-B"]
     with database.write() as connection:
         ensure_known(connection, NOW, billed=[Resource(each, "cluster") for each in ids], charged=[])
@@ -152,7 +152,7 @@ def test_names_have_an_order(database: ControlDatabase) -> None:
 
 
 def test_enclosing_resources(database: ControlDatabase) -> None:
-    """By the chain of parents, also of what was deleted."""
+    """The enclosing resource follows from the chain of parents, also for deleted ones."""
     resources = [
         Resource("env-1", "environment"),
         Resource("lkc-1", "kafka_cluster", parent_id="env-1", deleted_at=NOW),
@@ -167,8 +167,7 @@ def test_enclosing_resources(database: ControlDatabase) -> None:
 
 
 def test_resources_and_what_contains_them(database: ControlDatabase) -> None:
-    """The result has the requested resources and everything that contains them, nothing else; unknown ones are left
-    out."""
+    """Only the requested resources and their ancestors are returned; unknown ones are left out."""
     resources = [
         Resource("env-1", "environment", "prod"),
         Resource("lkc-1", "kafka_cluster", parent_id="env-1"),

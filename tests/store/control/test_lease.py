@@ -1,4 +1,4 @@
-"""One run per tenant at a time; a process that lost the lease writes nothing."""
+"""One run per tenant at a time; a process that has lost the lease writes nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from chargeback.store.control.lease import EXPIRY, Lease, LeaseOwner, acquire, c
 from tests.support.clock import FAKED
 from tests.support.databases import migrated_database
 
-#: Tries to take the lease of a database; says how many seconds the clock is ahead of the server's, and what came of it.
+#: Tries to take the lease of a database; prints by how many seconds the clock is ahead of the server's, and the result.
 _TAKE = """
 import sys
 from chargeback.errors import LeaseHeld
@@ -40,13 +40,13 @@ except LeaseHeld:
 
 
 def expire(database: ControlDatabase) -> None:
-    """Let the present lease be old."""
+    """Let the present lease expire."""
     with database.write() as connection:
         connection.execute(update(schema.tenant).values(lease_expires_at=utc_now() - timedelta(seconds=1)))
 
 
 def test_a_held_lease_cannot_be_taken(database: ControlDatabase, lease: Lease) -> None:
-    """While a run is in progress no other begins; when it has released the lease, the next epoch does."""
+    """While a run holds the lease no other begins; after its release, the next run has the next epoch."""
     with pytest.raises(LeaseHeld):
         acquire(database, LeaseOwner.this_process())
     lease.release()
@@ -67,7 +67,7 @@ def test_one_of_many_contenders_gets_it(database: ControlDatabase) -> None:
 
 
 def test_an_expired_lease_is_taken_over_and_its_owner_writes_nothing(database: ControlDatabase, lease: Lease) -> None:
-    """A worker that slept through its lease is refused in every transaction."""
+    """A worker whose lease has expired and was taken over is refused in every transaction."""
     expire(database)
     successor = acquire(database, LeaseOwner.this_process())
     with pytest.raises(LeaseLost), lease.write() as connection:
@@ -82,7 +82,7 @@ def test_an_expired_lease_is_taken_over_and_its_owner_writes_nothing(database: C
 
 
 def test_an_expired_lease_that_nobody_took_is_still_ones_own(database: ControlDatabase, lease: Lease) -> None:
-    """Renewing late is allowed while no other process has taken the lease."""
+    """An expired lease can be renewed if no other process has taken it."""
     expire(database)
     lease.renew()
     with pytest.raises(LeaseHeld):
@@ -91,7 +91,7 @@ def test_an_expired_lease_that_nobody_took_is_still_ones_own(database: ControlDa
 
 @pytest.mark.usefixtures("process")
 def test_a_dead_owner_of_this_host_is_taken_over_at_once(database: ControlDatabase) -> None:
-    """The lease of a process that is known to be gone is free at once."""
+    """The lease of a process that is known to be dead is free at once."""
     program = "from chargeback.store.control.lease import LeaseOwner; print(LeaseOwner.this_process())"
     dead = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
     owner = LeaseOwner.parse(dead)
@@ -102,7 +102,7 @@ def test_a_dead_owner_of_this_host_is_taken_over_at_once(database: ControlDataba
 
 
 def test_an_owner_of_another_host_is_not_judged(database: ControlDatabase) -> None:
-    """Of a process elsewhere only its lease can be known."""
+    """Nothing is known of a process on another host except its lease."""
     elsewhere = replace(LeaseOwner.this_process(), boot_id="another", pid=2**22)
     assert elsewhere.is_alive() is None
     acquire(database, elsewhere)
@@ -111,7 +111,7 @@ def test_an_owner_of_another_host_is_not_judged(database: ControlDatabase) -> No
 
 
 def test_an_owner_in_another_container_is_not_judged() -> None:
-    """Containers of one host share its boot, and have processes of their own under the same numbers."""
+    """Containers of one host share its boot id, and may have the same process ids."""
     own = LeaseOwner.this_process()
     boot, _, namespace = own.boot_id.partition(" ")
     assert namespace.startswith("pid:[")
@@ -120,7 +120,7 @@ def test_an_owner_in_another_container_is_not_judged() -> None:
 
 
 def test_a_lease_passes_from_parent_to_child(database: ControlDatabase, lease: Lease) -> None:
-    """The child continues the same epoch under its own name; a lease that is gone cannot be continued."""
+    """The child continues the epoch under its own name; a lost lease cannot be continued."""
     child = replace(LeaseOwner.this_process(), token="child")
     continued = resume(database, child, lease.epoch)
     with database.read() as connection:
@@ -143,7 +143,7 @@ def test_readers_see_where_the_run_is(database: ControlDatabase, lease: Lease) -
 
 @pytest.mark.usefixtures("process")
 def test_another_clock_breaks_no_lease(tmp_path: Path) -> None:
-    """A machine whose clock is far ahead finds the lease of another one held: the clock of the server decides."""
+    """If a clock is far ahead, the lease of another host is still held: the server's clock decides."""
     with migrated_database("postgresql", tmp_path) as address:
         with closing(ControlDatabase(address)) as database:
             acquire(database, LeaseOwner("elsewhere", "another boot", 1, "1", "token"))
@@ -153,7 +153,7 @@ def test_another_clock_breaks_no_lease(tmp_path: Path) -> None:
 
 
 def test_an_unreadable_owner_holds_until_it_expires() -> None:
-    """A name in a form we do not know is believed until its lease ends."""
+    """An owner in an unknown format holds the lease until it expires."""
     now = utc_now()
     assert is_held("somebody", now + EXPIRY, now)
     assert not is_held("somebody", now, now)
@@ -161,7 +161,7 @@ def test_an_unreadable_owner_holds_until_it_expires() -> None:
 
 
 def test_a_lease_from_a_clock_that_was_put_back_holds_nobody_up() -> None:
-    """No lease is renewed that far ahead: unless its owner is known to live, it is free."""
+    """A lease that ends too far in the future is free, unless its owner is known to be alive."""
     now = utc_now()
     elsewhere = replace(LeaseOwner.this_process(), boot_id="another boot")
     assert not is_held(str(elsewhere), now + timedelta(days=1), now)
@@ -169,7 +169,7 @@ def test_a_lease_from_a_clock_that_was_put_back_holds_nobody_up() -> None:
 
 
 def test_a_restored_database_has_no_holder(database: ControlDatabase, lease: Lease) -> None:
-    """A holder at the time of the copy blocks no run; epochs continue from there."""
+    """The holder at the time of the backup blocks no run, and epochs continue."""
     with database.write() as connection:
         clear_holder(connection)
     assert acquire(database, LeaseOwner.this_process()).epoch == lease.epoch + 1

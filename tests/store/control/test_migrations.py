@@ -1,4 +1,4 @@
-"""Every revision that was ever installed is brought to this code's schema, with all that is in it."""
+"""Every released revision is upgraded to the current schema, with all of its data."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ OF_TOPICS = (
     *("topic_overlay_gathered", "topic_attribution_calculated", "topic_due"),
     *("topic_fingerprint", "topic_rows", "topic_revision"),
 )
-#: Columns that later revisions keep in another form.
+#: Columns that later revisions store in another form.
 TRANSLATED = {("days", name) for name in ("metrics_unavailable", *OF_CHARGEBACKS, *OF_TOPICS)}
 REVISIONS = sorted(script.revision for script in ScriptDirectory.from_config(_SCRIPTS).walk_revisions())
 
-#: Columns that have another name since.
+#: Columns that were renamed.
 RENAMED = {("anomaly_marks", "identity_id"): "who"}
 
 
 def value(column: Column[Any], number: int) -> object:
-    """A value of a column, another one for each number; texts are as long as they may be."""
+    """Return a value for a column, different for each number; texts have the maximum length."""
     kind = column.type.python_type
     if kind is str:
         return f"{number}".ljust(getattr(column.type, "length", None) or 1000, "é")
@@ -55,14 +55,14 @@ def value(column: Column[Any], number: int) -> object:
 
 
 def tables_of(connection: Connection) -> list[Table]:
-    """The tables that there are, as the database itself describes them."""
+    """Return the existing tables, as reflected from the database."""
     metadata = MetaData()
     metadata.reflect(connection)
     return [table for table in metadata.sorted_tables if table.name != "alembic_version"]
 
 
 def fill(connection: Connection) -> None:
-    """Rows in every table; the tenant has one already, which gets values in every column."""
+    """Insert rows into every table; the tenant's only row gets a value in every column."""
     for table in tables_of(connection):
         rows = [{column.name: value(column, number) for column in table.columns} for number in range(ROWS)]
         if table.name == "tenant":
@@ -72,7 +72,7 @@ def fill(connection: Connection) -> None:
 
 
 def content(connection: Connection, columns: dict[str, list[str]]) -> dict[str, list[tuple[Any, ...]]]:
-    """The rows of these columns, by table."""
+    """Return the rows of these columns, by table."""
     found = {}
     for table in tables_of(connection):
         if table.name in columns:
@@ -89,7 +89,7 @@ def content(connection: Connection, columns: dict[str, list[str]]) -> dict[str, 
     ("connection_string", "revision"),
     [
         *((KINDS[0], revision) for revision in REVISIONS),
-        # On a server the first revision goes through all steps. A schema differs from a database in names only.
+        # On a server, the first revision covers all steps. A schema differs from a database only in names.
         *(
             pytest.param(kind, revision, marks=[] if revision in (REVISIONS[0], REVISIONS[-1]) else pytest.mark.drill)
             for kind, revision in product((*KINDS[1:], SCHEMA), REVISIONS)
@@ -98,7 +98,7 @@ def content(connection: Connection, columns: dict[str, list[str]]) -> dict[str, 
     indirect=["connection_string"],
 )
 def test_a_database_with_data_is_upgraded(connection_string: str, revision: str) -> None:
-    """Nothing that was stored under an earlier revision is lost or changed."""
+    """Data stored under an earlier revision is neither lost nor changed."""
     with ControlDatabase(connection_string) as database:
         database.upgrade(revision)
         assert database.revisions().stamped == revision
@@ -117,7 +117,7 @@ def test_a_database_with_data_is_upgraded(connection_string: str, revision: str)
 
 
 def downgrade(connection: Connection, revision: str) -> None:
-    """Take a database back to an earlier revision."""
+    """Downgrade a database to an earlier revision."""
     config = Config()
     config.set_main_option("script_location", "chargeback.store.control:migrations")
     config.attributes["connection"] = connection
@@ -125,7 +125,7 @@ def downgrade(connection: Connection, revision: str) -> None:
 
 
 def test_tags_of_earlier_versions_hold_for_ever(connection_string: str) -> None:
-    """On the way back a key keeps the value that has no end; two values are refused again."""
+    """A downgrade keeps the value of a key that has no end, and a second value is refused again."""
     with ControlDatabase(connection_string) as database:
         database.upgrade("0007")
         with raw_connection(connection_string) as connection:
@@ -151,24 +151,24 @@ def test_tags_of_earlier_versions_hold_for_ever(connection_string: str) -> None:
 
 
 def table_of(connection: Connection, name: str) -> Table:
-    """A table, as the database itself describes it."""
+    """Return a table, as reflected from the database."""
     return next(table for table in tables_of(connection) if table.name == name)
 
 
 def tags_of(connection: Connection) -> Table:
-    """The table of tags, as the database itself describes it."""
+    """Return the table of tags, as reflected from the database."""
     return table_of(connection, "tags")
 
 
 def tag(entity: str, value: str) -> dict[str, object]:
-    """A row of the table of tags before there were dates."""
+    """Return a row of the table of tags from before there were dates."""
     names = {"tenant_id": "acme", "entity_type": "identity", "entity_id": entity, "tag_key": "team"}
     return names | {"tag_value": value, "created_by": "me", "created_at": datetime(2026, 1, 1, tzinfo=UTC)}
 
 
 @pytest.mark.extensive
 def test_days_without_metrics_are_incomplete_days(connection_string: str) -> None:
-    """What an earlier version knew of days without metrics is one of the reasons why a day is incomplete."""
+    """Days that an earlier version marked as without metrics are incomplete days."""
     with ControlDatabase(connection_string) as database:
         database.upgrade("0003")
         with raw_connection(connection_string) as connection:
@@ -183,7 +183,7 @@ def test_days_without_metrics_are_incomplete_days(connection_string: str) -> Non
 
 
 def test_views_of_several_authors_have_one_name(connection_string: str) -> None:
-    """On the way back, all but the first get another name; an id that was given is never given again."""
+    """A downgrade renames all views of a name but the first; ids are never reused."""
     with ControlDatabase(connection_string) as database:
         database.upgrade("0012")
         with raw_connection(connection_string) as connection:
@@ -202,7 +202,7 @@ def test_views_of_several_authors_have_one_name(connection_string: str) -> None:
 
 
 def test_the_datasets_of_days_are_rows(connection_string: str) -> None:
-    """The data of an earlier version about each dataset becomes the row of its day; the downgrade restores it."""
+    """An upgrade makes a row of each dataset of a day; the downgrade restores the columns."""
     flags = list(product([False, True], repeat=5))
     days = [date(2026, 1, 1) + timedelta(days=number) for number in range(len(flags))]
     rows: list[dict[str, Any]] = [

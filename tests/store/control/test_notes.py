@@ -1,4 +1,4 @@
-"""Notes are written, changed and removed, within scopes of their own, on both databases."""
+"""Notes are written, changed and removed, each in its scope, on both databases."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ALL = DayRange(DAYS[0], DAYS[-1])
 
 
 def test_the_life_of_a_note(database: ControlDatabase) -> None:
-    """It is written, changed without losing its author, and removed; the audit log has each change and nothing else."""
+    """A note is written, changed without losing its author, and removed; the audit log has each change only."""
     with database.write() as connection:
         first = notes.create_note(connection, ONE, "ann", who="api")
         assert (first.version, first.created_by, first.changed_by) == (1, "ann", "ann")
@@ -41,7 +41,7 @@ def test_the_life_of_a_note(database: ControlDatabase) -> None:
 
 
 def test_notes_on_days(database: ControlDatabase) -> None:
-    """A note is on all days from its first to its last; lists are by the first day."""
+    """A note is on all days from its first to its last; lists are ordered by the first day."""
     with database.write() as connection:
         later = notes.create_note(connection, NoteWrite(DAYS[3], DAYS[3], "Later"), "ann")
         first = notes.create_note(connection, ONE, "ann")
@@ -51,7 +51,7 @@ def test_notes_on_days(database: ControlDatabase) -> None:
 
 
 def test_notes_of_a_scope(database: ControlDatabase) -> None:
-    """Within a scope there are only its own notes; without one there are all."""
+    """With a scope only its own notes are listed; without one, all are."""
     with database.write() as connection:
         whole = notes.create_note(connection, ONE, "ann")
         mine = notes.create_note(connection, ONE, "bob", "a" * 32)
@@ -63,7 +63,7 @@ def test_notes_of_a_scope(database: ControlDatabase) -> None:
 
 
 def test_an_id_is_not_given_twice(database: ControlDatabase) -> None:
-    """A link to a note that was removed does not lead to another one."""
+    """The id of a removed note is not reused."""
     with database.write() as connection:
         last = notes.create_note(connection, ONE, "ann")
         notes.remove_note(connection, last)

@@ -1,4 +1,4 @@
-"""Revisions change with every write of the data that they identify."""
+"""Revisions change with every write of their data."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _read(database: ControlDatabase) -> ControlRevisions:
 
 
 def test_every_write_shows(database: ControlDatabase) -> None:
-    """Tags, cost categories, listings, what was billed, topics, and the state of days, each apart from the others."""
+    """Tags, cost categories, inventory and days have separate revisions, and every write changes its own."""
     empty = _read(database)
     assert empty == _read(database)
     assert empty.last_calculated is None
@@ -63,12 +63,12 @@ def test_every_write_shows(database: ControlDatabase) -> None:
     assert calculated.last_calculated == DAY
     with database.write() as connection:
         set_chargebacks(connection, DAY, state=DatasetState.DUE, fingerprint="x")
-    assert _read(database).last_calculated == DAY  # it is calculated again: its rows are there until then
+    assert _read(database).last_calculated == DAY  # it is being recalculated: its rows exist until then
     assert _read(database).days != calculated.days
 
 
 def test_every_letter_of_a_long_error_shows(database: ControlDatabase) -> None:
-    """Errors may be long, and differ in their middle only."""
+    """Long errors that differ only in the middle have different revisions."""
     seen = set()
     for letter in "ab":
         with database.write() as connection:

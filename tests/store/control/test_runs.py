@@ -21,7 +21,7 @@ def outcomes(database: ControlDatabase) -> list[tuple[str, list[str]]]:
 
 
 def test_a_run_is_recorded_from_start_to_end(database: ControlDatabase) -> None:
-    """A run is visible while it lasts and keeps its counts and errors; only then is there a last one."""
+    """A run is visible from its start and keeps its counts and errors; only at its end is it the last completed one."""
     with database.write() as connection:
         run_id = runs.start_run(connection, 1)
         assert runs.last_completed(connection) is None
@@ -36,7 +36,7 @@ def test_a_run_is_recorded_from_start_to_end(database: ControlDatabase) -> None:
 
 @pytest.mark.parametrize("outcome", ["failed", "timed_out", "interrupted"])
 def test_a_run_that_did_not_complete_leaves_work(database: ControlDatabase, outcome: str) -> None:
-    """After a run that failed or was interrupted, the next one may start at once, whatever completed before."""
+    """After a run that failed or was interrupted, the next one may start at once, even if an earlier one completed."""
     with database.write() as connection:
         for how in ("completed", outcome):
             run_id = runs.start_run(connection, 1)
@@ -45,7 +45,7 @@ def test_a_run_that_did_not_complete_leaves_work(database: ControlDatabase, outc
 
 
 def test_a_run_whose_process_died_was_interrupted(database: ControlDatabase) -> None:
-    """The next run finds out; an interrupted run is not the last finished one."""
+    """The next run marks it as interrupted, and it is not the last completed one."""
     with database.write() as connection:
         runs.start_run(connection, 1)
         runs.start_run(connection, 2)
@@ -54,7 +54,7 @@ def test_a_run_whose_process_died_was_interrupted(database: ControlDatabase) -> 
 
 
 def test_a_parent_records_what_its_child_could_not(database: ControlDatabase) -> None:
-    """The run of the epoch is closed, or recorded when the child never came to it; an ended one is left alone."""
+    """The open run of the epoch is closed, or recorded if the child never started it; an ended run is unchanged."""
     with database.write() as connection:
         runs.start_run(connection, 1)
         runs.close_open_run(connection, 1, outcome="timed_out", error="Execution timed out after 1s")
@@ -80,18 +80,18 @@ def test_failures_lead_to_suspension_and_back(database: ControlDatabase) -> None
 
 
 def state(database: ControlDatabase) -> PipelineState:
-    """The state of the pipeline now."""
+    """Return the present state of the pipeline."""
     with database.read() as connection:
         return pipeline_state(connection)
 
 
 def test_a_new_tenant_never_ran(database: ControlDatabase) -> None:
-    """Nothing runs, nothing ran."""
+    """A new tenant has no run, present or past."""
     assert state(database) == PipelineState(False, None, None, None, None, None, None)
 
 
 def test_a_run_from_its_start_to_its_end(database: ControlDatabase) -> None:
-    """While the lease is held a run is in progress, with its stage; then its result stays."""
+    """While the lease is held, a run is in progress with its stage; afterwards its result is kept."""
     lease = acquire(database, LeaseOwner.this_process())
     with lease.write() as connection:
         number = start_run(connection, lease.epoch)
@@ -110,7 +110,7 @@ def test_a_run_from_its_start_to_its_end(database: ControlDatabase) -> None:
 
 
 def test_a_suspension_is_told_with_its_reason(database: ControlDatabase) -> None:
-    """Readers of the status see why nothing runs any more."""
+    """The status has the reason for a suspension."""
     with database.write() as connection:
         suspend(connection, "five failures")
     assert state(database).suspended_because == "five failures"

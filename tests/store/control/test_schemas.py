@@ -1,4 +1,4 @@
-"""Tenants whose tables are in schemas of one database share its connections, and nothing else."""
+"""Tenants with schemas in one database share its connections, and nothing else."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ TENANTS = 12
 
 @pytest.fixture
 def address(tmp_path: Path) -> Iterator[str]:
-    """An empty database of a server."""
+    """Yield an empty database on a server."""
     with scratch_database("postgresql", tmp_path) as connection_string:
         yield connection_string
 
 
 @pytest.fixture
 def databases(address: str) -> Iterator[list[ControlDatabase]]:
-    """Those of tenants that share it."""
+    """Yield the databases of tenants that share it."""
     with ExitStack() as stack:
         made = [
             stack.enter_context(
@@ -48,7 +48,7 @@ def databases(address: str) -> Iterator[list[ControlDatabase]]:
 
 
 def connections(address: str) -> int:
-    """Return how many clients are connected to the database, without this one and the server's own processes."""
+    """Return the number of clients connected to the database, without this one and the server's own processes."""
     with psycopg.connect(address) as connection:
         row = connection.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -65,7 +65,7 @@ def stage(database: ControlDatabase) -> str:
 
 
 def write_stage(database: ControlDatabase, value: str) -> None:
-    """Record something."""
+    """Record a stage."""
     with database.write() as connection:
         connection.execute(text("UPDATE tenant SET stage = :value"), {"value": value})
 
@@ -84,7 +84,7 @@ def test_each_has_its_own_tables(databases: list[ControlDatabase]) -> None:
 
 
 def test_a_failed_transaction_leaves_the_schema(databases: list[ControlDatabase]) -> None:
-    """What is rolled back is the tenant's change, not the choice of its tables."""
+    """A rollback undoes the tenant's change, but not the selection of its schema."""
     for number, database in enumerate(databases):
         with pytest.raises(ZeroDivisionError), database.write() as connection:
             connection.execute(text("UPDATE tenant SET stage = 'lost'"))
@@ -94,7 +94,7 @@ def test_a_failed_transaction_leaves_the_schema(databases: list[ControlDatabase]
 
 
 def test_connections_are_shared(address: str, databases: list[ControlDatabase]) -> None:
-    """There are as many as are used at once, not as there are tenants; the last tenant to leave closes them."""
+    """Connections are as many as are used at once, not as tenants; closing the last tenant closes them."""
     for database in databases:
         write_stage(database, "a")
     assert connections(address) == 1
@@ -110,7 +110,7 @@ def test_connections_are_shared(address: str, databases: list[ControlDatabase]) 
 
 
 def test_a_schema_is_of_one_tenant(address: str, databases: list[ControlDatabase]) -> None:
-    """As a database is."""
+    """A schema belongs to one tenant, like a database."""
     with (
         ControlDatabase(with_schema(address, "t0"), owner=StorageOwner("org-1", "e")) as other,
         pytest.raises(ForeignStorage, match="belongs to tenant_id org-0"),
@@ -123,7 +123,7 @@ def test_a_schema_is_of_one_tenant(address: str, databases: list[ControlDatabase
 
 @pytest.mark.parametrize("options", ["", "-c geqo=off", "-cgeqo=off"])
 def test_a_schema_is_an_option_of_the_connection(address: str, options: str) -> None:
-    """Other options of the connection stay; PostgreSQL's own programs understand the schema."""
+    """Other options of the connection are kept, and PostgreSQL's own programs understand the schema."""
     url = make_url(address).update_query_dict({"options": options} if options else {})
     chosen = in_schema(url, "acme")
     assert apart_from_schema(chosen) == (url, "acme")

@@ -24,7 +24,7 @@ QUICK = ServerLimits(connect=2, lock=0.3, statement=0.5, silence=1)
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[PostgresServer]:
-    """A server that tests may pause."""
+    """Yield a server that tests may pause."""
     with own_postgres_server() as running:
         with closing(ControlDatabase(running.address)) as database:
             database.upgrade()
@@ -32,7 +32,7 @@ def server() -> Iterator[PostgresServer]:
 
 
 def seconds_to_fail(database: ControlDatabase, sql: str) -> tuple[float, str]:
-    """Return how long a statement takes to fail, and the message."""
+    """Return the number of seconds until a statement fails, and the message."""
     began = time.monotonic()
     with pytest.raises(StorageError) as caught, database.read() as connection:
         connection.execute(text(sql))
@@ -40,8 +40,8 @@ def seconds_to_fail(database: ControlDatabase, sql: str) -> tuple[float, str]:
 
 
 def test_a_server_that_hangs_is_given_up(server: PostgresServer) -> None:
-    """On a connection that was in use before, on a new one, and in the middle of a statement; when it goes on, so does
-    the work."""
+    """A used connection, a new one, and a statement in progress fail within the limit; when the server continues, so
+    does the work."""
     with closing(ControlDatabase(server.address, None, QUICK)) as database:
         with database.read() as connection:
             connection.execute(text("SELECT 1"))
@@ -58,7 +58,7 @@ def test_a_server_that_hangs_is_given_up(server: PostgresServer) -> None:
 
 
 def test_silence_is_told(server: PostgresServer) -> None:
-    """A statement that the server works on without a word has its limit on this side."""
+    """The client limits a statement on which the server works without a response."""
     limits = ServerLimits(silence=0.3)
     with closing(ControlDatabase(server.address, None, limits)) as database:
         _, why = seconds_to_fail(database, "SELECT pg_sleep(60)")
@@ -66,7 +66,7 @@ def test_silence_is_told(server: PostgresServer) -> None:
 
 
 def test_limits_of_the_server_itself(server: PostgresServer) -> None:
-    """A statement, and the wait for a lock, end on the server too."""
+    """The server also limits statements and waits for locks."""
     with closing(ControlDatabase(server.address, None, ServerLimits(statement=0.3))) as database:
         assert "statement timeout" in seconds_to_fail(database, "SELECT pg_sleep(60)")[1]
     with psycopg.connect(server.address) as other, closing(ControlDatabase(server.address, None, QUICK)) as mine:
@@ -75,7 +75,7 @@ def test_limits_of_the_server_itself(server: PostgresServer) -> None:
 
 
 def test_the_server_notices_that_this_machine_is_gone(server: PostgresServer) -> None:
-    """It closes a connection whose machine does not respond, after seconds; a connection string may say otherwise."""
+    """The server closes an unresponsive client's connection within seconds; the connection string may override this."""
     shown = {
         "tcp_user_timeout": "10000",
         "tcp_keepalives_idle": "10",
@@ -89,7 +89,7 @@ def test_the_server_notices_that_this_machine_is_gone(server: PostgresServer) ->
 
 
 def test_work_that_is_called_off_ends_though_the_server_hangs(server: PostgresServer) -> None:
-    """The server is asked to cancel first; a connection to a server that does not respond is closed."""
+    """The server is asked to cancel first; if it does not respond, the connection is closed."""
     ended = threading.Event()
     with closing(ControlDatabase(server.address, None, ServerLimits(silence=600))) as database:
         connections = []

@@ -1,4 +1,4 @@
-"""Simulations are kept for a week, and no caller waits for one that no process calculates."""
+"""Simulations are kept for a week, and one that no process calculates has failed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SECOND = timedelta(seconds=1)
 
 
 def test_a_simulation_from_its_beginning_to_its_end(tmp_path: Path) -> None:
-    """Its progress, what it found, and that it is forgotten."""
+    """A simulation has its progress, then its result, and is removed after a week."""
     with tenant_store(tmp_path) as store, store.control.write() as connection:
         begun = add_simulation(connection, "one", {"policies": {}}, "ann", NOW)
         assert find_simulation(connection, "one", NOW) == begun
@@ -42,7 +42,7 @@ def test_a_simulation_from_its_beginning_to_its_end(tmp_path: Path) -> None:
 
 
 def test_one_that_nobody_calculates_any_more_has_failed(tmp_path: Path) -> None:
-    """Its process is gone; it can be requested again."""
+    """A simulation whose process has ended has failed, and can be requested again."""
     with tenant_store(tmp_path) as store, store.control.write() as connection:
         add_simulation(connection, "one", {}, "ann", NOW)
         later = NOW + SILENCE + SECOND
@@ -55,7 +55,7 @@ def test_one_that_nobody_calculates_any_more_has_failed(tmp_path: Path) -> None:
 
 
 def test_the_newest_are_kept(tmp_path: Path) -> None:
-    """So that the database stays small, however much is tried."""
+    """Only the newest simulations are kept, so that the database stays small."""
     with tenant_store(tmp_path) as store, store.control.write() as connection:
         for number in range(MOST_KEPT + 2):
             add_simulation(connection, f"{number}", {}, "ann", NOW + number * SECOND)

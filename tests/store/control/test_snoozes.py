@@ -1,4 +1,4 @@
-"""Findings are put off with a reason, and every change is in the audit log, on both databases."""
+"""Findings are snoozed with a reason, and every change is in the audit log, on both databases."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_the_life_of_a_snooze(database: ControlDatabase) -> None:
 
 
 def test_how_long_it_holds(database: ControlDatabase) -> None:
-    """Until its day, which is the first on which the finding is open again; without a day for good."""
+    """A snooze holds until its day, on which the finding is open again; without a day it holds for ever."""
     with database.write() as connection:
         dated = put_snooze(connection, "f1", "Until February", DAY, "ann")
         for_good = put_snooze(connection, "f2", "For good", None, "ann")

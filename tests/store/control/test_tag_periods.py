@@ -1,4 +1,4 @@
-"""The values of a key follow each other in time: what a new one does to the others, and what is refused."""
+"""Successive values of a key: the effect of a new value on the others, and refused values."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _placed(held: tuple[HeldTag, ...], value: str, during: Period, existing: OnE
 def test_where_a_value_goes(
     held: tuple[HeldTag, ...], during: Period, existing: OnExisting, after: tuple[list[str], str]
 ) -> None:
-    """Without dates the only value changes; with dates the former ends where the new one begins."""
+    """Without dates, the only value changes; with dates, the former value ends where the new one begins."""
     assert _placed(held, "new", during, existing) == after
 
 
@@ -115,14 +115,14 @@ _TO_CHOOSE = "choose other dates, or remove that one first."
 def test_overlapping_dates_are_refused(
     held: tuple[HeldTag, ...], during: Period, existing: OnExisting, message: str
 ) -> None:
-    """With both periods named, and what to do."""
+    """The error has both periods, and what to do."""
     with pytest.raises(TagConflict) as raised:
         _placed(held, "new", during, existing)
     assert str(raised.value) == f"{NAME} cannot be {message}"
 
 
 def test_a_value_without_dates_where_there_are_several() -> None:
-    """It is not clear which is meant, and none is changed."""
+    """It is unclear which value is meant, and none is changed."""
     with pytest.raises(TagConflict) as raised:
         _placed(TWO, "new", FOREVER, OnExisting.CHANGE)
     assert str(raised.value) == (
@@ -147,7 +147,7 @@ _writes = st.lists(
 @given(writes=_writes)
 @settings(max_examples=examples(300), database=None)
 def test_no_two_values_hold_on_a_day(writes: list[tuple[str, date | None, date | None, OnExisting]]) -> None:
-    """For any writes in any order: a refused one changes nothing, and a written value holds."""
+    """After any writes, each day has at most one value; a refused write changes nothing, and a written value holds."""
     held: tuple[HeldTag, ...] = ()
     for value, first, end, existing in writes:
         new = DatedValue(value, Period(first, end))

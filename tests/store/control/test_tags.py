@@ -1,4 +1,4 @@
-"""Tags are written one by one or many at once, with exact counts, on both databases."""
+"""Tags are written one by one or in bulk, with exact counts, on both databases."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_key_is_unique_per_entity(database: ControlDatabase) -> None:
 
 
 def test_change_and_remove(database: ControlDatabase) -> None:
-    """Only what is there can be changed or removed."""
+    """Only existing tags can be changed or removed."""
     tag = TagWrite("identity", "sa", "team", "x")
     with database.write() as connection:
         assert tags.change(connection, "acme", tag) is None
@@ -59,7 +59,7 @@ def test_change_and_remove(database: ControlDatabase) -> None:
 
 
 def test_bulk_writes_count_entry_by_entry(database: ControlDatabase) -> None:
-    """New, known and repeated keys are counted as if written one after the other."""
+    """New, known and repeated keys are counted as if written one by one."""
     old = [TagWrite("resource", name, "team", "old") for name in AWKWARD]
     assert _write(database, old) == BulkCounts(created=len(AWKWARD))
     new = [TagWrite("resource", name, "team", "new") for name in AWKWARD]
@@ -73,14 +73,14 @@ def test_bulk_writes_count_entry_by_entry(database: ControlDatabase) -> None:
 
 @pytest.mark.extensive
 def test_many_thousands_at_once(database: ControlDatabase) -> None:
-    """A bulk write may be larger than the number of values a statement can have."""
+    """A bulk write may have more values than a statement can have."""
     wanted = [TagWrite("resource", f"r-{number}", "k", "v") for number in range(15_000)]
     assert _write(database, wanted) == BulkCounts(created=15_000)
     assert _write(database, wanted, override=True) == BulkCounts(updated=15_000)
 
 
 def test_writers_at_the_same_time_count_exactly(database: ControlDatabase) -> None:
-    """Of several processes that write the same tags, one creates each; the others find it."""
+    """Of several processes that write the same tags, one creates each; the others skip it."""
     wanted = [TagWrite("resource", f"r-{number}", "k", "v") for number in range(200)]
     with ThreadPoolExecutor(4) as pool:
         counts = list(pool.map(lambda _: _write(database, wanted), range(4)))
@@ -89,7 +89,7 @@ def test_writers_at_the_same_time_count_exactly(database: ControlDatabase) -> No
 
 
 def test_every_write_raises_the_revision(database: ControlDatabase) -> None:
-    """Readers notice that their cache is old."""
+    """Every write raises the revision, so that readers notice outdated caches."""
     revisions = []
     for _ in range(3):
         _write(database, [TagWrite("resource", "r", "k", "v")])
@@ -99,7 +99,7 @@ def test_every_write_raises_the_revision(database: ControlDatabase) -> None:
 
 
 def test_lists_keys_and_values(database: ControlDatabase) -> None:
-    """Tags are ordered by entity and key in bytes, in any collation; values are found in any case."""
+    """Tags are ordered by the bytes of entity and key, for any collation; values are found in any case."""
     names = ["b", "a", "B", "Z", "ä"]
     _write(database, [TagWrite("resource", name, "team", f"Team Ä {name}") for name in names])
     _write(database, [TagWrite("identity", "x", "env", "prod")])
@@ -117,7 +117,7 @@ def test_lists_keys_and_values(database: ControlDatabase) -> None:
 
 
 def test_tags_of_some_entities(database: ControlDatabase) -> None:
-    """Lists, keys and values of these entities only, each with its type."""
+    """Lists, keys and values have only the tags of the given entities."""
     _write(database, [TagWrite("resource", name, "team", f"of {name}") for name in AWKWARD])
     _write(database, [TagWrite("identity", AWKWARD[0], "env", "prod")])
     some = {"resource": {AWKWARD[0]}, "identity": set[str]()}
@@ -131,7 +131,7 @@ def test_tags_of_some_entities(database: ControlDatabase) -> None:
 
 
 def test_a_preview_is_what_a_write_does(database: ControlDatabase) -> None:
-    """Its counts by entity sum to those of the write, and it changes nothing, the revision included."""
+    """The counts of a preview sum to those of the write, and it changes nothing, not even the revision."""
     _write(database, [TagWrite("resource", name, "team", "old") for name in AWKWARD[:2]])
     wanted = [TagWrite("resource", name, "team", value) for name in AWKWARD for value in ("1", "2")]
     before = _values(database)
@@ -179,7 +179,7 @@ def _periods(database: ControlDatabase, entity: str = "sa") -> list[str]:
 
 
 def test_a_value_ends_where_the_next_one_begins(database: ControlDatabase) -> None:
-    """It is kept before; a change at the same day is one of that value."""
+    """The value before is kept; another change on the same day replaces the value that begins then."""
     with database.write() as connection:
         tags.create(connection, "acme", _dated("x"), "me")
         row = tags.change(connection, "acme", _dated("y", MARCH), who="ann")
@@ -197,7 +197,7 @@ def test_a_value_ends_where_the_next_one_begins(database: ControlDatabase) -> No
 
 
 def test_overlaps_are_refused_and_change_nothing(database: ControlDatabase) -> None:
-    """One by one and in bulk, where one entry is enough to refuse all."""
+    """Overlaps are refused in single and in bulk writes, where one such entry refuses all."""
     with database.write() as connection:
         tags.create(connection, "acme", _dated("x", MARCH, OCTOBER), "me")
     message = re.escape("cannot be 'y' since 2026-01-01: it is 'x' 2026-03-01 to 2026-10-01")
@@ -216,7 +216,7 @@ def test_overlaps_are_refused_and_change_nothing(database: ControlDatabase) -> N
 
 
 def test_without_dates_the_only_value_changes(database: ControlDatabase) -> None:
-    """Where there are several, only ``replace_periods`` replaces them, by one for ever."""
+    """Of several values, only ``replace_periods`` replaces all, by one without dates."""
     with database.write() as connection:
         tags.create(connection, "acme", _dated("x", MARCH), "me")
         tags.change(connection, "acme", _dated("y"))
@@ -237,7 +237,7 @@ def test_without_dates_the_only_value_changes(database: ControlDatabase) -> None
 
 
 def test_bulk_writes_with_dates(database: ControlDatabase) -> None:
-    """As if one after the other, on many entities at once."""
+    """Bulk writes act as if written one by one, on many entities at once."""
     entities = ["sa", "b", "c"]
     _write(database, [_dated("old", entity=entity) for entity in entities])
     moved = [_dated("new", MARCH, entity=entity) for entity in entities]
@@ -263,7 +263,7 @@ def test_bulk_writes_with_dates(database: ControlDatabase) -> None:
 
 
 def test_one_value_is_removed_or_all(database: ControlDatabase) -> None:
-    """By the day on which it begins, none included; in bulk always all."""
+    """A single value is removed by the day on which it begins, if any; in bulk, all values are removed."""
     for entity in ("sa", "b"):
         _write(database, [_dated("x", None, MARCH, entity), _dated("y", MARCH, OCTOBER, entity)])
     place = _dated("").entity_key
@@ -278,7 +278,7 @@ def test_one_value_is_removed_or_all(database: ControlDatabase) -> None:
 
 
 def test_the_database_refuses_two_values_that_begin_together(database: ControlDatabase) -> None:
-    """On the same day, or both without a first day."""
+    """Two values may not begin on the same day, nor both without one."""
     row = {"tenant_id": "acme", "entity_type": "identity", "entity_id": "sa", "tag_key": "team", "created_by": "me"}
     for first in (None, MARCH):
         for value in ("x", "y"):
@@ -288,7 +288,7 @@ def test_the_database_refuses_two_values_that_begin_together(database: ControlDa
 
 
 def test_the_audit_log_has_the_dates(database: ControlDatabase) -> None:
-    """An end is a change of the former value, and a new period a new tag; without dates there are none."""
+    """The end of a value is logged as a change, a new period as a new tag; without dates, the log has none."""
     with database.write() as connection:
         tags.create(connection, "acme", _dated("x"), "me")
         tags.change(connection, "acme", _dated("y", MARCH))

@@ -21,7 +21,7 @@ LONGEST = "t" * 249
 
 
 def test_failures_are_counted_per_cluster_and_day(database: ControlDatabase) -> None:
-    """Each cluster of each day has its own count, which starts again when the day is queued or done."""
+    """Each cluster of each day has its own count, which restarts when the day is queued or done."""
     with database.write() as connection:
         days.save_day(connection, FIRST, billing_gathered=True)
         assert topics.count_topic_failures(connection, FIRST, ["lkc-1"]) == {"lkc-1": 1}
@@ -35,7 +35,7 @@ def test_failures_are_counted_per_cluster_and_day(database: ControlDatabase) -> 
 
 
 def test_a_day_goes_through_the_queue(database: ControlDatabase) -> None:
-    """Queued, done, looked at again, and forgotten when its rows are removed."""
+    """A day is queued, done, reviewed, and reset when its rows are removed."""
     with database.write() as connection:
         days.save_day(connection, FIRST, billing_gathered=True)
         topics.queue_topics(connection, [FIRST])
@@ -53,7 +53,7 @@ def test_a_day_goes_through_the_queue(database: ControlDatabase) -> None:
 
 
 def test_lives_are_read_as_they_were_saved(database: ControlDatabase) -> None:
-    """New topics and changed lives, names of the greatest length included."""
+    """New topics and changed lifetimes are stored, also with names of the maximum length."""
     with database.write() as connection:
         new = {"lkc-123456": {LONGEST: Lifetime(), "a": Lifetime(NOON)}}
         topics.save_topic_lifetimes(connection, TYPE, new, {}, seen_at=NOON)
@@ -68,7 +68,7 @@ def test_lives_are_read_as_they_were_saved(database: ControlDatabase) -> None:
 
 
 def test_sightings_are_replaced(database: ControlDatabase) -> None:
-    """Per cluster the last word counts; others stay."""
+    """The latest range of each cluster is stored; other clusters are unchanged."""
     with database.write() as connection:
         topics.save_seen_ranges(connection, {"lkc-1": (FIRST, FIRST), "lkc-2": (FIRST, FIRST)})
         topics.save_seen_ranges(connection, {"lkc-1": (FIRST, SECOND)})
@@ -76,7 +76,7 @@ def test_sightings_are_replaced(database: ControlDatabase) -> None:
 
 
 def test_topics_end_with_their_cluster(database: ControlDatabase) -> None:
-    """Living topics were seen until the end of their cluster's last day, and are deleted when it is."""
+    """Living topics were seen until the end of their cluster's last day, and are deleted with the cluster."""
     with database.write() as connection:
         clusters = [Resource("lkc-1", "kafka_cluster"), Resource("lkc-2", "kafka_cluster", deleted_at=NOON)]
         inventory.ensure_known(connection, NOON, billed=clusters)

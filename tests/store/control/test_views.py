@@ -1,4 +1,4 @@
-"""Views are saved under names that are unique for their authors, on both databases."""
+"""Views have names that are unique for each author, on both databases."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ONE = ViewWrite("Payments", "costs", "period=30d&tag:team=payments")
 
 
 def test_the_life_of_a_view(database: ControlDatabase) -> None:
-    """It is created, listed by name, changed without losing its author, and removed."""
+    """A view is created, listed by name, changed without losing its author, and removed."""
     with database.write() as connection:
         first = views.create_view(connection, ONE, "ann")
         views.create_view(connection, ViewWrite("Élan", "map", ""), "bob")
@@ -31,7 +31,7 @@ def test_the_life_of_a_view(database: ControlDatabase) -> None:
 
 
 def test_the_views_of_one_author(database: ControlDatabase) -> None:
-    """With an owner, the views of others are not listed, changed or removed, and none of their names is taken."""
+    """With an owner, the views of others are not listed, changed or removed, and their names are free."""
     with database.write() as connection:
         theirs = views.create_view(connection, ONE, "ann")["id"]
         mine = views.create_view(connection, ViewWrite("Map", "map", ""), "bob")["id"]
@@ -50,7 +50,7 @@ def test_the_views_of_one_author(database: ControlDatabase) -> None:
 
 
 def test_an_id_is_not_given_twice(database: ControlDatabase) -> None:
-    """A link to a view that was removed does not lead to another one."""
+    """The id of a removed view is not reused."""
     with database.write() as connection:
         last = views.create_view(connection, ONE, "ann")
         views.remove_view(connection, last["id"])
@@ -58,7 +58,7 @@ def test_an_id_is_not_given_twice(database: ControlDatabase) -> None:
 
 
 def test_names_that_are_taken(database: ControlDatabase) -> None:
-    """An author has a name once, and upper and lower case are different names."""
+    """A name is unique for each author, and case-sensitive."""
     with database.write() as connection:
         views.create_view(connection, ONE, "ann")
         assert views.is_taken(connection, ONE.name)
@@ -69,7 +69,7 @@ def test_names_that_are_taken(database: ControlDatabase) -> None:
 
 
 def test_writers_take_turns(database: ControlDatabase) -> None:
-    """Of many that save the same name at the same time, one does; the others see that it is taken."""
+    """Of many that save the same name at the same time, one succeeds; the others see that it is taken."""
 
     def _save(_: int) -> bool:
         with database.write() as connection:

@@ -1,4 +1,4 @@
-"""Facts in object storage: what only a bucket does."""
+"""Facts in object storage: behaviour of buckets only."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ pytestmark = pytest.mark.usefixtures("object_storage")
 
 @pytest.fixture
 def bucket(tmp_path: Path) -> Bucket:
-    """An empty place in a bucket."""
+    """Return an empty place in a bucket."""
     return new_bucket(tmp_path)
 
 
 def at(location: ObjectLocation, folder: Path) -> Bucket:
-    """A place, whose copies are in a folder."""
+    """Return a place whose copies are in a folder."""
     return Bucket(location, Copies(folder / "copies", 10**9))
 
 
 def test_an_object_is_what_was_written(bucket: Bucket) -> None:
-    """It is read whole, in part, or for its digest, and is listed with its size, under a name with its digest."""
+    """An object can be read whole, in part, or by digest, and is listed with its size under a name with its digest."""
     path = bucket.write("usage/date=2026-01-01", "part", ".parquet", b"content")
     digest = "ed7002b439e9ac845f22357d822bac14"
     assert path == f"usage/date=2026-01-01/part-{digest}.parquet"
@@ -54,7 +54,7 @@ def test_an_object_is_what_was_written(bucket: Bucket) -> None:
 
 
 def test_what_the_server_does_not_copy_is_read_and_written(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The copy succeeds, whatever error the server reports."""
+    """If the server cannot copy an object, it is read and written instead."""
     bucket.put("usage/date=2026-01-01/one.parquet", b"content")
 
     def refuse(*_: object) -> None:
@@ -66,7 +66,7 @@ def test_what_the_server_does_not_copy_is_read_and_written(bucket: Bucket, monke
 
 
 def test_another_process_can_write_there(bucket: Bucket) -> None:
-    """The workers of a cluster are sent the place, and write where the run looks."""
+    """The workers of a cluster receive the place, and write to the same bucket."""
     sent: Bucket = pickle.loads(pickle.dumps(bucket))
     sent.put("usage/one", b"1")
     assert (bucket.read("usage/one"), sent.root, str(sent)) == (b"1", bucket.root, str(bucket))
@@ -83,13 +83,13 @@ def test_another_process_can_write_there(bucket: Bucket) -> None:
     ],
 )
 def test_what_is_missing_is_named(bucket: Bucket, ask: Callable[[Place], object]) -> None:
-    """A missing object is a missing file."""
+    """A missing object is a missing file, with its name in the error."""
     with pytest.raises(FileNotFoundError, match=rf"{bucket}/usage/missing does not exist"):
         ask(bucket)
 
 
 def test_a_store_that_is_away_is_an_error_in_one_line(tmp_path: Path) -> None:
-    """A server that does not respond is waited for as long as configured."""
+    """A server that does not respond is retried for the configured time."""
     server = object_server()
     away = replace(server, endpoint="http://127.0.0.1:9").location().tried_for(1)
     with pytest.raises(StorageError, match=rf"the table members cannot be used: {away}/members\S* cannot be used: \S+"):
@@ -100,7 +100,7 @@ def test_a_store_that_is_away_is_an_error_in_one_line(tmp_path: Path) -> None:
 
 
 def test_who_may_not_read_is_told_so(tmp_path: Path) -> None:
-    """Wrong credentials are not taken for a loss."""
+    """Wrong credentials are not reported as a missing file."""
     server = object_server()
     settings = server.settings.model_copy(update={"secret_access_key": SecretStr("another")})
     with pytest.raises(OSError, match="signature") as raised:
@@ -109,7 +109,7 @@ def test_who_may_not_read_is_told_so(tmp_path: Path) -> None:
 
 
 def test_a_bucket_that_does_not_exist_is_named_first(tmp_path: Path) -> None:
-    """The error begins with its cause, not with the table that is read first."""
+    """The error has the missing bucket first, not the table that is read first."""
     nowhere = replace(object_server().location(), bucket="no-such-bucket")
     with pytest.raises(StorageError, match=r"^the (bucket|container) `no-such-bucket` does not exist: create it"):
         check_owner(at(nowhere, tmp_path), StorageOwner("acme", None))
@@ -117,7 +117,7 @@ def test_a_bucket_that_does_not_exist_is_named_first(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("first", "second"), [("folder", "s3"), ("s3", "folder")])
 def test_facts_move_between_places(first: str, second: str, tmp_path: Path) -> None:
-    """What was saved from one kind of place is loaded into another."""
+    """Facts saved from one kind of storage can be loaded into the other."""
 
     bucket = new_bucket(tmp_path)
 
@@ -136,13 +136,13 @@ def test_facts_move_between_places(first: str, second: str, tmp_path: Path) -> N
 
 
 def test_a_store_that_keeps_what_is_written_is_good(bucket: Bucket) -> None:
-    """Nothing is left of trying it out."""
+    """Trying out a store leaves nothing in it."""
     bucket.try_out()
     assert bucket.is_empty()
 
 
 def test_a_store_without_conditional_writes_is_good(tmp_path: Path) -> None:
-    """Two writers never write the same object: it is the database that orders what they do."""
+    """Two writers never write the same object, because the database orders them."""
     with careless_store() as server:
         careless = at(server.location(), tmp_path)
         careless.try_out()

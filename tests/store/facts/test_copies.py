@@ -1,4 +1,4 @@
-"""Queries over object storage read copies on this machine, which are what was written, and of a limited size."""
+"""Queries over object storage read copies on this machine, which equal the written files and have a limited size."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ DAYS = [date(2026, 1, day) for day in range(1, 6)]
 
 @pytest.fixture
 def bucket(tmp_path: Path) -> Bucket:
-    """An empty place in a bucket, with much room for copies."""
+    """Return an empty place in a bucket, with enough room for copies."""
     return new_bucket(tmp_path)
 
 
 def written(bucket: Bucket, *days: date) -> list[DayFile]:
-    """Files of days, which are in the bucket alone."""
+    """Write files of days, which are only in the bucket."""
     files = []
     for day in days:
         members = rows(day, *(f"{day}-{number}" for number in range(100)))
@@ -58,7 +58,7 @@ def with_room_for(files: list[DayFile], count: int, folder: Path) -> tuple[Copie
 
 
 def count(files: list[DayFile], token: CancellationToken | None = None) -> int:
-    """The rows that the query engine finds in files."""
+    """Return the number of rows that the query engine finds in files."""
     with QueryEngine(memory=2**28, threads=1) as engine, engine.cursor(token or CancellationToken()) as cursor:
         return int(cursor.rows(f"SELECT count(*) FROM {SOURCE} WHERE date IS NOT NULL", {"files": files})[0][0])
 
@@ -69,7 +69,7 @@ def in_use(copies: Path) -> list[Path]:
 
 
 def test_a_file_is_fetched_once(bucket: Bucket) -> None:
-    """The second question needs nothing of the bucket; the day of a row is still that of its folder."""
+    """A second query makes no request to the bucket; the day of a row is still that of its folder."""
     files = written(bucket, *DAYS)
     assert count(files) == 500
     for file in files:
@@ -90,7 +90,7 @@ def test_questions_at_the_same_time(bucket: Bucket) -> None:
 def test_a_damaged_download_reaches_no_query(
     bucket: Bucket, tmp_path: Path, damage: Callable[[Path], None], is_hidden: bool
 ) -> None:
-    """A file with other content than was written is an error that names it, and is not kept."""
+    """A file with other content than was written raises an error with its name, and is not kept."""
     (file,) = written(bucket, DAYS[0])
     damage_object(bucket, file.path, damage, tmp_path)
     with pytest.raises(DamagedFacts, match=r"the file members/date=2026-01-01/\S+ "):
@@ -99,7 +99,7 @@ def test_a_damaged_download_reaches_no_query(
 
 
 def test_a_copy_that_was_cut_off_is_fetched_again(bucket: Bucket) -> None:
-    """A copy that has not its size, as after a power cut, is not used."""
+    """A copy of the wrong size, as after a power cut, is not used."""
     (file,) = written(bucket, DAYS[0])
     count([file])
     os.truncate(file.path, 10)
@@ -107,7 +107,7 @@ def test_a_copy_that_was_cut_off_is_fetched_again(bucket: Bucket) -> None:
 
 
 def test_a_copy_that_cannot_be_read_is_removed(bucket: Bucket) -> None:
-    """A question fails by a copy that its disk has spoilt; the next gets it from the bucket."""
+    """A query of a corrupted copy fails, and the next one fetches the file again."""
     (file,) = written(bucket, DAYS[0])
     count([file])
     Path(file.path).write_bytes(b"x" * file.size)
@@ -117,7 +117,7 @@ def test_a_copy_that_cannot_be_read_is_removed(bucket: Bucket) -> None:
 
 
 def test_what_was_not_used_for_long_makes_room(bucket: Bucket, tmp_path: Path) -> None:
-    """What is kept stays below the limit; what was read last stays."""
+    """All copies together stay below the limit, and the most recently read ones are kept."""
     copies, files = with_room_for(written(bucket, *DAYS), 3, tmp_path)
     for file in (*files[:3], files[0], files[3]):
         with copies.lent([file]):
@@ -130,7 +130,7 @@ def test_what_was_not_used_for_long_makes_room(bucket: Bucket, tmp_path: Path) -
 
 
 def test_what_is_read_stays_while_it_is_read(bucket: Bucket, tmp_path: Path) -> None:
-    """A file that must make room is there until the question ends, also if there is never room for all."""
+    """A file is available until the query ends, even if there is never room for all files."""
     copies, files = with_room_for(written(bucket, *DAYS), 1, tmp_path)
     with copies.lent(files) as paths:
         with copies.lent(files[:2]) as others:
@@ -141,14 +141,14 @@ def test_what_is_read_stays_while_it_is_read(bucket: Bucket, tmp_path: Path) -> 
 
 
 def test_a_file_without_room_is_read_and_not_kept(bucket: Bucket, tmp_path: Path) -> None:
-    """A limit below the size of a file keeps nothing."""
+    """A file that is larger than the limit is not kept."""
     _, files = with_room_for(written(bucket, *DAYS), 0, tmp_path)
     assert count(files) == 500
     assert not any(Path(file.path).exists() for file in files)
 
 
 def test_a_killed_process_leaves_nothing(bucket: Bucket, tmp_path: Path) -> None:
-    """What it had in use is removed by the next that fetches; what a living process has stays."""
+    """Copies in use by a killed process are removed by the next fetch; those of a living process stay."""
     folder = tmp_path / "copies" / "in-use" / "killed"
     folder.mkdir(parents=True)
     (folder / "part.parquet").write_bytes(b"x")
@@ -178,7 +178,7 @@ def test_a_cancelled_question_fetches_nothing(bucket: Bucket) -> None:
 
 
 def test_a_store_that_is_away_is_no_damage(bucket: Bucket) -> None:
-    """A file that cannot be fetched now is not reported as lost."""
+    """A file that cannot be fetched now is not reported as damaged."""
     (file,) = written(bucket, DAYS[0])
     location = object_server().location().tried_for(1)
     away = Bucket(
@@ -197,7 +197,7 @@ def test_a_store_that_is_away_is_no_damage(bucket: Bucket) -> None:
 
 
 def test_rows_are_equal(bucket: Bucket) -> None:
-    """What the query engine reads is what was written."""
+    """The query engine reads the rows that were written."""
     (file,) = written(bucket, DAYS[0])
     with QueryEngine(memory=2**28, threads=1) as engine, engine.cursor(CancellationToken()) as cursor:
         found: pa.Table = cursor.table(f"SELECT identity_id FROM {SOURCE}", {"files": [file]})

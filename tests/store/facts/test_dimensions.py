@@ -17,12 +17,12 @@ from tests.store.facts.test_tables import DAY
 
 
 def charged(billed: str) -> pa.Table:
-    """The dimensions of a bill that ``a`` and ``b`` share."""
+    """Return the dimensions of a bill that ``a`` and ``b`` share."""
     return calculate(Evidence(DAY, bill(billed), usage(""), members("* period a b"))).dimensions
 
 
 def numbered(dimensions: pa.Table, ids: list[int]) -> pa.Table:
-    """The same dimensions under other ids."""
+    """Return the same dimensions with other ids."""
     return dimensions.set_column(0, DIMENSIONS.field("dimension_id"), pa.array(ids, pa.int64()))
 
 
@@ -39,7 +39,7 @@ def register(tables: FactTables, *days: pa.Table) -> None:
 
 
 def test_a_dimension_is_registered_once(tables: FactTables) -> None:
-    """Days that repeat a dimension, in this run or another, add nothing; those of a batch are one file."""
+    """Repeated dimensions add nothing, in this run or another; the new ones of a batch are one file."""
     register(tables, charged("r BASE 1"), charged("r BASE 2"))
     register(tables, charged("r BASE 3 \n s BASE 1"), charged("t BASE 1"))
     register(tables, charged("t BASE 1"))
@@ -48,14 +48,14 @@ def test_a_dimension_is_registered_once(tables: FactTables) -> None:
 
 
 def test_two_dimensions_with_one_id_are_an_error(tables: FactTables) -> None:
-    """A collision within a day is named and nothing is written."""
+    """A collision within a day is reported, and nothing is written."""
     with pytest.raises(DimensionCollision, match="share one id"):
         register(tables, numbered(charged("r BASE 1 \n s BASE 1"), [1, 2, 3, 1]))
     assert tables.snapshot(DIMENSIONS_TABLE).rows == 0
 
 
 def test_a_known_id_of_another_dimension_is_an_error(tables: FactTables) -> None:
-    """A collision with what is stored, or with an earlier day of the batch, is named; the day adds nothing."""
+    """A collision with stored dimensions, or an earlier day of the batch, is reported, and the day adds nothing."""
     known = numbered(charged("r BASE 1"), [1, 2])
     with pytest.raises(DimensionCollision, match="s / KAFKA"):
         register(tables, known, numbered(charged("s BASE 1"), [2, 3]))

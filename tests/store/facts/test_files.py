@@ -1,4 +1,4 @@
-"""A file of facts is what was written, or an error that names it."""
+"""A file of facts is read as it was written, or raises an error with its name."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ ROWS = pa.table({"id": pa.array(range(50_000), pa.int64()), "name": [f"sa-{n:x}"
 
 @pytest.fixture
 def file(tmp_path: Path) -> DayFile:
-    """A written file."""
+    """Return a written file."""
     rows = ROWS.append_column("date", pa.array([DAY] * ROWS.num_rows, pa.date32()))
     action = write_file(Folder(tmp_path), "usage", rows, DAY)
     return DayFile(DAY, str(tmp_path / action.path), ROWS.num_rows, action.size)
 
 
 def test_a_file_is_read_as_it_was_written(file: DayFile) -> None:
-    """The file returns all columns, or the requested ones."""
+    """All columns are returned, or only the requested ones."""
     assert read_file(file).equals(ROWS)
     assert read_file(file, ["id"]).equals(ROWS.select(["id"]))
     check_content(file)
 
 
 def test_a_file_says_whose_it_is(tmp_path: Path, file: DayFile) -> None:
-    """Its footer has the tenant, the table, the day, and the version of its columns; the rows have none of these."""
+    """The footer has the tenant, the table, the day, and the version of the columns; the rows have none of these."""
     owner = StorageOwner("acme-id", "test_cloud")
     written = write_file(Folder(tmp_path), "usage", ROWS, None, 3, owner)
     assert read_footer(DayFile(None, str(tmp_path / written.path), 1)) == Footer(owner, "usage", None, 3)
@@ -59,14 +59,14 @@ def test_a_file_says_whose_it_is(tmp_path: Path, file: DayFile) -> None:
 
 
 def test_a_file_of_elsewhere_says_nothing(tmp_path: Path) -> None:
-    """Such as one of an earlier version."""
+    """A file of another origin, such as an earlier version, has no footer."""
     pq.write_table(ROWS, tmp_path / "part.parquet")
     assert read_footer(DayFile(None, str(tmp_path / "part.parquet"), 1)) is None
 
 
 @pytest.mark.parametrize(("damage", "is_hidden"), DAMAGES.values(), ids=DAMAGES)
 def test_a_damaged_file_is_named(file: DayFile, damage: Callable[[Path], None], is_hidden: bool) -> None:
-    """Reading finds every damage, a thorough look does, and a quick one does unless the size is right."""
+    """Reading and a full check find every damage; a quick check finds it unless the size is right."""
     damage(Path(file.path))
     with pytest.raises(DamagedFacts, match=r"the file usage/date=2026-01-01/part-\S+ ") as raised:
         read_file(file)
@@ -81,7 +81,7 @@ def test_a_damaged_file_is_named(file: DayFile, damage: Callable[[Path], None], 
 
 
 def test_what_is_no_parquet_is_damaged(tmp_path: Path) -> None:
-    """A file without a digest in its name still has to be a table."""
+    """A file without a digest in its name must still be a table."""
     path = tmp_path / "part.parquet"
     path.write_text("rubbish")
     with pytest.raises(DamagedFacts, match="is no Parquet file"):
@@ -89,13 +89,13 @@ def test_what_is_no_parquet_is_damaged(tmp_path: Path) -> None:
 
 
 def test_a_file_that_may_not_be_read_is_not_damaged(tmp_path: Path) -> None:
-    """Trouble that may pass is not taken for a loss."""
+    """A temporary error is not reported as damage."""
     with pytest.raises(IsADirectoryError):
         read_file(DayFile(None, str(tmp_path), 1))
 
 
 def test_nothing_is_left_of_what_could_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A writer that fails removes what it began."""
+    """A writer that fails removes its unfinished file."""
     monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(errno.EIO, "Input/output error")))
     rows = ROWS.append_column("date", pa.array([DAY] * ROWS.num_rows, pa.date32()))
     with pytest.raises(OSError, match="Input/output error"):
@@ -118,5 +118,5 @@ def test_somebody_elses_message_names_the_file(message: str, table: str, day: da
 
 
 def test_a_message_without_a_file_names_nothing() -> None:
-    """Other trouble is no damage."""
+    """Other errors are not damage."""
     assert damage_named_in("Out of Range Error: overflow") is None

@@ -19,7 +19,7 @@ DAY = date(2026, 1, 1)
 
 
 def test_a_folder_belongs_to_the_first_who_claims_it(tmp_path: Path) -> None:
-    """A folder without an owner is claimed once; then another tenant is refused, and both are named."""
+    """A folder without an owner is claimed once; another tenant is then refused, with both in the message."""
     facts = new_facts(tmp_path / "facts")
     check_owner(facts.place, THEIRS)
     for _ in range(2):
@@ -34,7 +34,7 @@ def test_a_folder_belongs_to_the_first_who_claims_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("written", ["", "{", "[]", None])
 def test_a_folder_without_a_readable_record_belongs_to_whose_bills_it_has(tmp_path: Path, written: str | None) -> None:
-    """Facts from before owners were recorded, or with a record that was cut off, are adopted by their bills."""
+    """Facts from before owners were recorded, or with a truncated record, belong to the tenant of their bills."""
     facts = new_facts(tmp_path / "facts")
     write_lines(facts, [line(DAY, "1.00")])
     if written is not None:

@@ -1,4 +1,4 @@
-"""Partial aggregates are found only for the data files they sum, and survive nothing that damages them."""
+"""Partial aggregates are found only for the data files that they sum, and are deleted if damaged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KIND = "kind-1"
 
 @pytest.fixture
 def facts(tmp_path: Path) -> FactTables:
-    """Three days in two weeks."""
+    """Return tables with three days in two weeks."""
     facts = new_facts(tmp_path / "facts")
     write_shares(facts, [Share(day, "sa-1", "1") for day in days_from(MONDAY + timedelta(days=5), 3)])
     return facts
@@ -45,7 +45,7 @@ def _found(partials: PartialFiles, kind: str = KIND) -> list[str]:
 
 
 def test_what_is_kept_is_found_with_what_it_sums(facts: FactTables) -> None:
-    """By week and kind, with the digests of its data files and its number of rows."""
+    """A partial is found by week and kind, with the digests of its data files and its number of rows."""
     path = _keep(facts)
     (found,) = facts.partials.by_week(CHARGEBACKS_TABLE, KIND, [MONDAY])[MONDAY]
     assert (found.path, found.sources, found.rows) == (str(path), _sources(facts), 1)
@@ -54,7 +54,7 @@ def test_what_is_kept_is_found_with_what_it_sums(facts: FactTables) -> None:
 
 
 def test_a_new_one_replaces_that_of_its_week(facts: FactTables) -> None:
-    """Each kind and week has one file, whichever process wrote the one before."""
+    """Each kind and week has one file, whichever process wrote the former one."""
     _keep(facts)
     path = _keep(facts, rows=pa.concat_tables([ROWS, ROWS]))
     assert _found(facts.partials) == [str(path)]
@@ -63,7 +63,7 @@ def test_a_new_one_replaces_that_of_its_week(facts: FactTables) -> None:
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
 def test_a_damaged_one_is_missing_and_gone(facts: FactTables, damage: tuple[Callable[[Path], None], bool]) -> None:
-    """The digest in its name shows any damage, also after it was found intact."""
+    """The digest in the name shows any damage, even after the file was found intact."""
     path = _keep(facts)
     assert _found(facts.partials) == [str(path)]
     damage[0](path)
@@ -72,7 +72,7 @@ def test_a_damaged_one_is_missing_and_gone(facts: FactTables, damage: tuple[Call
 
 
 def test_what_cannot_be_written_is_not_kept_and_not_tried_again(tmp_path: Path) -> None:
-    """A place that refuses costs one attempt, no error."""
+    """If a partial cannot be written, this is tried once, and is no error."""
     (tmp_path / PARTIALS).write_text("no folder")
     partials = PartialFiles(tmp_path)
     assert partials.write(CHARGEBACKS_TABLE, KIND, MONDAY, ROWS, {MONDAY: "0" * 32}) is None
@@ -83,7 +83,7 @@ def test_what_cannot_be_written_is_not_kept_and_not_tried_again(tmp_path: Path) 
 
 
 def test_they_go_with_their_data_files(facts: FactTables) -> None:
-    """A replaced day's sums stay as long as its file is kept, unknown kinds and old unfinished files go."""
+    """Partials of a replaced day stay as long as its file; unknown kinds are deleted, new unfinished files stay."""
     path, other = _keep(facts), _keep(facts, "kind-2")
     unfinished = path.with_name("0.parquet#1")
     unfinished.write_bytes(b"half")
@@ -106,7 +106,7 @@ def test_files_of_days_lie_in_weeks(facts: FactTables) -> None:
 
 
 def test_only_files_with_digests_have_sums(facts: FactTables) -> None:
-    """Sums need one file a day, under a name with its digest: sums of other files cannot be matched again."""
+    """Partials need one file a day with a digest in its name; they cannot be matched with other files."""
     files = facts.snapshot(CHARGEBACKS_TABLE).files
     assert sources_of(files) == _sources(facts) | _sources(facts, MONDAY + timedelta(days=7))
     assert sources_of([*files, files[0]]) is None

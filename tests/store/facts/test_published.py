@@ -1,4 +1,4 @@
-"""The tables for other engines: what the catalogue has, in logs of Delta Lake."""
+"""The tables for other engines: the contents of the catalogue, in logs of Delta Lake."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ REVISIONS = {MEMBERS_TABLE: {DAY: [NOW, NOW + ONE_MINUTE]}}
 
 
 def published(tables: FactTables, *, from_scratch: bool = False) -> int:
-    """Publish; return how many tables were changed."""
+    """Publish; return the number of changed tables."""
     return publish(tables.place, catalogue_of(tables), REVISIONS, from_scratch=from_scratch)
 
 
@@ -39,7 +39,7 @@ def logged(tables: FactTables, name: str) -> dict[str, tuple[date | None, int, i
 
 
 def test_what_is_present_is_published(tables: FactTables) -> None:
-    """Of every table, also of those that are empty; a second time there is nothing to do."""
+    """Every table is published, including empty ones; a second time there is nothing to do."""
     write_shares(tables, [Share(DAY, "sa-1", "1"), Share(NEXT, "sa-2", "1")])
     assert published(tables) == 2
     assert published(tables) == 0
@@ -50,7 +50,7 @@ def test_what_is_present_is_published(tables: FactTables) -> None:
 
 
 def test_what_days_had_earlier_is_published_apart(tables: FactTables) -> None:
-    """With the number of the revision, and the same bytes; what is given up leaves the log again."""
+    """Earlier contents have a separate table, with revision and the same bytes; once given up, they leave its log."""
     for at, name in ((NOW, "a"), (NOW + ONE_MINUTE, "b"), (NOW + 2 * ONE_MINUTE, "c")):
         replace_day(tables, MEMBERS_TABLE, DAY, rows(DAY, name), at)
     published(tables)
@@ -72,7 +72,7 @@ def test_what_days_had_earlier_is_published_apart(tables: FactTables) -> None:
 
 
 def test_removed_days_leave_the_log(tables: FactTables) -> None:
-    """All at once, also where nothing is left; a table without days is exchanged whole."""
+    """Removed days leave the log, also if no day is left."""
     write_shares(tables, [Share(DAY, "sa-1", "1"), Share(NEXT, "sa-2", "1")])
     published(tables)
     for before, left in ((NEXT, [NEXT]), (NEXT + timedelta(days=1), [])):
@@ -84,7 +84,7 @@ def test_removed_days_leave_the_log(tables: FactTables) -> None:
 
 @pytest.mark.parametrize("damage", [b"", b"{", bytes(500)])
 def test_a_log_that_cannot_be_read_is_written_anew(tables: FactTables, damage: bytes) -> None:
-    """What is published is the second copy of what the catalogue says."""
+    """An unreadable log is written again from the catalogue."""
     write_shares(tables, [Share(DAY, "sa-1", "1")])
     published(tables)
     before = logged(tables, CHARGEBACKS_TABLE)
@@ -95,7 +95,7 @@ def test_a_log_that_cannot_be_read_is_written_anew(tables: FactTables, damage: b
 
 
 def test_from_scratch(tables: FactTables) -> None:
-    """Everything is written again, and says the same."""
+    """Everything is written again, with the same content."""
     write_shares(tables, [Share(DAY, "sa-1", "1")])
     published(tables)
     before = logged(tables, CHARGEBACKS_TABLE)
@@ -104,7 +104,7 @@ def test_from_scratch(tables: FactTables) -> None:
 
 
 def test_logs_stay_short(tables: FactTables) -> None:
-    """A checkpoint is written once for what is new."""
+    """A checkpoint is written once for new entries."""
     write_shares(tables, [Share(DAY, "sa-1", "1")])
     published(tables)
     for _ in range(2):
@@ -120,7 +120,7 @@ def test_logs_stay_short(tables: FactTables) -> None:
 
 @on_disk
 def test_another_engine_reads_history_as_a_table(tables: FactTables) -> None:
-    """By day and revision."""
+    """History can be queried by day and revision."""
     for at, name in ((NOW, "a"), (NOW + ONE_MINUTE, "b")):
         replace_day(tables, MEMBERS_TABLE, DAY, rows(DAY, name), at)
     published(tables)

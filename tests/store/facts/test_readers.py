@@ -1,4 +1,4 @@
-"""Other engines read the tables as this project does; `make readers` runs those that need more room."""
+"""Other engines read the same data from the tables; `make readers` runs the larger ones."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ __all__ = ["organisation"]
 
 @pytest.fixture(scope="module")
 def facts(organisation: Organisation, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FactTables]:
-    """A calculated tenant."""
+    """Yield the facts of a calculated tenant."""
     with readable_tenant(organisation, tmp_path_factory.mktemp("readers") / "tenant") as made:
         yield made
 
 
 def polars_sums(facts: FactTables) -> Sums:
-    """By Polars, from the log."""
+    """Return the sums by Polars, from the log."""
     found: Sums = {}
     for name, money in MONEY.items():
         days = pl.scan_delta(str(facts.root / name)).group_by("date").agg(pl.len(), pl.col(money).sum()).collect()
@@ -34,7 +34,7 @@ def polars_sums(facts: FactTables) -> Sums:
 
 
 def datafusion_sums(facts: FactTables) -> Sums:
-    """By DataFusion, in SQL."""
+    """Return the sums by DataFusion, in SQL."""
     found: Sums = {}
     for name, money in MONEY.items():
         query = QueryBuilder().register(name, DeltaTable(facts.root / name))
@@ -47,17 +47,17 @@ def datafusion_sums(facts: FactTables) -> Sums:
 
 @pytest.mark.extensive
 def test_polars_reads_the_same(facts: FactTables) -> None:
-    """To the last digit, on each day."""
+    """The sums of each day are equal to the last digit."""
     assert polars_sums(facts) == own_sums(facts)
 
 
 def test_datafusion_reads_the_same(facts: FactTables) -> None:
-    """To the last digit, on each day."""
+    """The sums of each day are equal to the last digit."""
     assert datafusion_sums(facts) == own_sums(facts)
 
 
 def test_the_log_is_needed(facts: FactTables) -> None:
-    """The tables of these tests have unreferenced files, which a reader of folders would read too."""
+    """The tables of these tests have unreferenced files, which a reader of the folders would include."""
     for name in MONEY:
         there = {str(path) for path in (facts.root / name).glob("date=*/*.parquet")}
         assert there > {file.path for file in facts.snapshot(name).files}

@@ -1,4 +1,4 @@
-"""A day of facts is replaced whole, in the transaction of the process that holds the lease."""
+"""A day of facts is replaced as a whole, in the transaction of the process that holds the lease."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ONE_MINUTE = timedelta(minutes=1)
 
 
 def rows(day: date, *identities: str) -> pa.Table:
-    """Members of a day."""
+    """Return members of a day."""
     return pa.table(
         {
             "date": pa.array([day] * len(identities), pa.date32()),
@@ -35,7 +35,7 @@ def rows(day: date, *identities: str) -> pa.Table:
 
 
 def lease_of(tables: FactTables) -> Lease:
-    """The lease of a run."""
+    """Acquire the lease of a run."""
     return acquire(tables.control, LeaseOwner.this_process())
 
 
@@ -46,12 +46,12 @@ def identities(tables: FactTables, day: date = DAY) -> list[str]:
 
 
 def test_a_table_never_written_is_empty(tables: FactTables) -> None:
-    """Readers may come before the first run."""
+    """Readers may start before the first run."""
     assert tables.snapshot(CHARGEBACKS_TABLE).files == ()
 
 
 def test_a_day_is_replaced_whole(tables: FactTables) -> None:
-    """What was there before is gone, other days stay, and a day is one file."""
+    """The former rows are gone, other days stay, and a day is one file."""
     other = DAY + timedelta(days=1)
     replace_day(tables, MEMBERS_TABLE, DAY, rows(DAY, "a", "b"))
     replace_day(tables, MEMBERS_TABLE, other, rows(other, "c"))
@@ -81,7 +81,7 @@ def test_rows_of_another_day_are_refused(tables: FactTables) -> None:
 
 
 def test_whoever_lost_the_lease_writes_nothing(tables: FactTables) -> None:
-    """Once a successor has the lease, the files of the one before are not named, although they are there."""
+    """Once a successor has the lease, files of the former holder are not committed, although they exist."""
     lease = lease_of(tables)
     content = tables.prepare_day(MEMBERS_TABLE, DAY, rows(DAY, "old"))
     lease.release()
@@ -95,7 +95,7 @@ def test_whoever_lost_the_lease_writes_nothing(tables: FactTables) -> None:
 
 
 def test_a_transaction_that_fails_changed_nothing(tables: FactTables) -> None:
-    """Neither the catalogue changes, nor the number by which readers notice changes."""
+    """Neither the catalogue nor its version changes."""
     replace_day(tables, MEMBERS_TABLE, DAY, rows(DAY, "a"))
     before, lease = tables.snapshot(MEMBERS_TABLE), lease_of(tables)
 
@@ -111,7 +111,7 @@ def test_a_transaction_that_fails_changed_nothing(tables: FactTables) -> None:
 
 
 def test_a_run_reads_the_catalogue_once(tables: FactTables) -> None:
-    """While it holds the lease no other process writes: it sees what it writes itself."""
+    """While a run holds the lease no other process writes, so it reads the catalogue once and sees its own writes."""
     reader, lease = FactTables(tables.place, tables.control), lease_of(tables)
     next_day = DAY + timedelta(days=1)
     with tables.alone():
@@ -125,7 +125,7 @@ def test_a_run_reads_the_catalogue_once(tables: FactTables) -> None:
 
 
 def test_readers_see_whole_days_while_days_are_replaced(tables: FactTables) -> None:
-    """A reader of the same or another process finds the old day or the new one, never a mix."""
+    """A reader in the same or another process sees the old day or the new one, never a mix."""
     reader = FactTables(tables.place, tables.control)
 
     def replace_often() -> None:
@@ -142,7 +142,7 @@ def test_readers_see_whole_days_while_days_are_replaced(tables: FactTables) -> N
 
 
 def test_a_missing_file_is_named(tables: FactTables) -> None:
-    """A facts file that was deleted from outside is an error that names it."""
+    """A facts file that was deleted from outside raises an error with its name."""
     replace_day(tables, MEMBERS_TABLE, DAY, rows(DAY, "a"))
     tables.place.delete(tables.snapshot(MEMBERS_TABLE).files[0].path)
     with pytest.raises(DamagedFacts, match=r"the file members/date=2026-01-01/\S+ is missing"):
@@ -161,7 +161,7 @@ def test_several_days_are_one_change(tables: FactTables) -> None:
 
 
 def test_an_earlier_instant_is_another_choice_of_files(tables: FactTables) -> None:
-    """Each content counts from its own instant until the next one's."""
+    """Each content is valid from its own instant until that of the next."""
     instants = [NOW + number * ONE_MINUTE for number in range(3)]
     for at, name in zip(instants, ("a", "b", "a"), strict=True):
         replace_day(tables, MEMBERS_TABLE, DAY, rows(DAY, name), at)
@@ -173,7 +173,7 @@ def test_an_earlier_instant_is_another_choice_of_files(tables: FactTables) -> No
 
 
 def test_a_clock_that_was_set_back_changes_no_order(tables: FactTables) -> None:
-    """The next change comes right after the last one: what was known at an instant stays known at it."""
+    """The next change follows the last one immediately, so that the data as of an earlier instant stays the same."""
     for at, name in ((NOW, "a"), (NOW - ONE_MINUTE, "b"), (NOW - 2 * ONE_MINUTE, "c")):
         replace_day(tables, MEMBERS_TABLE, DAY, rows(DAY, name), at)
     step = timedelta(microseconds=1)
@@ -181,7 +181,7 @@ def test_a_clock_that_was_set_back_changes_no_order(tables: FactTables) -> None:
 
 
 def test_the_same_content_takes_the_place_of_a_damaged_file(tables: FactTables) -> None:
-    """In all the time in which the day had it: there is one file that is named, and it can be read."""
+    """The new file replaces the damaged one from the beginning of its content."""
     replace_day(tables, MEMBERS_TABLE, DAY, rows(DAY, "a"), NOW)
     content, lease = tables.prepare_day(MEMBERS_TABLE, DAY, rows(DAY, "a")), lease_of(tables)
     with tables.commit(lease, lambda: NOW + ONE_MINUTE) as (connection, at):
@@ -192,7 +192,7 @@ def test_the_same_content_takes_the_place_of_a_damaged_file(tables: FactTables) 
 
 
 def test_removed_days_are_given_up(tables: FactTables) -> None:
-    """Every day before a given one is removed, with what it had earlier; later days stay."""
+    """Every day before a given one is removed with its earlier contents; later days stay."""
     days = [DAY + timedelta(days=offset) for offset in range(3)]
     for day in days:
         replace_day(tables, MEMBERS_TABLE, day, rows(day, "a"), NOW)
@@ -204,5 +204,5 @@ def test_removed_days_are_given_up(tables: FactTables) -> None:
 
 
 def test_an_unwritten_content_has_no_file(tables: FactTables) -> None:
-    """A day without rows is named by nothing."""
+    """A day without rows has no file."""
     assert tables.prepare_day(MEMBERS_TABLE, DAY, rows(DAY)) == NewContent(MEMBERS_TABLE, DAY, None)

@@ -1,4 +1,4 @@
-"""Files that no query can need any more are removed from the disk, and no others."""
+"""Files that no query can need are removed from the disk, and no others."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def age(path: Path) -> None:
 
 
 def test_what_a_day_had_earlier_stays(tables: FactTables) -> None:
-    """Queries as of an earlier instant use it."""
+    """Files of earlier contents stay for queries as of an earlier instant."""
     replace_day(tables, MEMBERS_TABLE, DAY, rows(DAY, "a"))
     listed = tables.snapshot(MEMBERS_TABLE).files
     replace_day(tables, MEMBERS_TABLE, DAY, rows(DAY, "b"))
@@ -57,7 +57,7 @@ def test_what_a_day_had_earlier_stays(tables: FactTables) -> None:
 
 
 def test_what_was_given_up_goes_a_week_later(tables: FactTables) -> None:
-    """A reader that listed the files before can still read them for so long; what is present stays."""
+    """Files of removed history are deleted a week later, because running readers may need them; present files stay."""
     for name in "abc":
         replace_day(tables, MEMBERS_TABLE, DAY, rows(DAY, name))
     now = utc_now()
@@ -71,7 +71,7 @@ def test_what_was_given_up_goes_a_week_later(tables: FactTables) -> None:
 
 
 def test_files_of_killed_writers_go_when_they_are_old(tables: FactTables) -> None:
-    """A file that nothing names may still be committed by its run, and is deleted once it is older than a week."""
+    """An unreferenced file may still be committed by its run, and is deleted once it is older than a week."""
     replace_day(tables, MEMBERS_TABLE, DAY, rows(DAY, "a"))
     tables.prepare_day(MEMBERS_TABLE, DAY, rows(DAY, "lost"))
     tables.place.put("members/_delta_log/00000000000000000009.json", b"{}")
@@ -83,7 +83,7 @@ def test_files_of_killed_writers_go_when_they_are_old(tables: FactTables) -> Non
 
 @on_disk
 def test_empty_folders_of_days_go(tables: FactTables) -> None:
-    """The folder of a day that is gone from the table and from the disk is removed when it is old."""
+    """The folder of a removed day is deleted when it is old."""
     for day in (DAY, NEXT):
         replace_day(tables, MEMBERS_TABLE, day, rows(day, "a"))
     remove_days(tables, NEXT, MEMBERS_TABLE)
@@ -95,7 +95,7 @@ def test_empty_folders_of_days_go(tables: FactTables) -> None:
 
 
 def test_upkeep_beside_a_writer(tables: FactTables) -> None:
-    """While another process commits days, upkeep neither fails nor takes anything from the table."""
+    """While another process commits days, upkeep neither fails nor removes anything from the table."""
     count = 12 if tables.place.options else 60
 
     def replace_often() -> None:
@@ -113,8 +113,8 @@ def test_upkeep_beside_a_writer(tables: FactTables) -> None:
 
 
 def test_history_is_kept_once(tables: FactTables) -> None:
-    """A week after it was superseded, a file is named where its history is published, and the other one of the two
-    goes; without publishing it stays where it is."""
+    """A week after it was superseded, a published file is kept only in its history table; without publishing it stays
+    in place."""
     for name in "ab":
         replace_day(tables, MEMBERS_TABLE, DAY, rows(DAY, name))
     now = utc_now()
@@ -133,13 +133,12 @@ def test_history_is_kept_once(tables: FactTables) -> None:
 
 
 def test_tables_that_were_never_written_need_nothing(tables: FactTables) -> None:
-    """Upkeep of storage that was never used does nothing."""
+    """Upkeep of unused storage does nothing."""
     assert remove_unnamed(tables, utc_now()) == CleanupStats()
 
 
 def test_the_time_of_upkeep_is_noted(place: Place) -> None:
-    """The folder of facts says when it was last seen to; a stamp that cannot be read means never, and so does one that
-    a clock has written which has been put back since."""
+    """The time of the last upkeep is stored; a stamp that is unreadable or in the future counts as never."""
     now = datetime(2026, 1, 31, 12, tzinfo=UTC)
     assert upkeep_is_due(place, now)
     record_upkeep(place, now)
@@ -150,7 +149,7 @@ def test_the_time_of_upkeep_is_noted(place: Place) -> None:
 
 
 def test_the_register_of_dimensions_becomes_one_file(tables: FactTables) -> None:
-    """With many files the register is made one, without the dimensions of days that are gone."""
+    """A register with many files becomes one file, without the dimensions of removed days."""
     days = days_from(DAY, 4)
     for number, day in enumerate(days):
         write_shares(tables, [Share(day, f"sa-{number}", "1.5"), Share(day, "sa-always", "1.5")])

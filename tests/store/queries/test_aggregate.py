@@ -1,4 +1,4 @@
-"""Sums are exact, cover everything, and agree with the lists and the export in every zone."""
+"""Sums are exact and complete, and agree with lists and exports in every time zone."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _sums(read: Read, *by: str, unit: str = "day", selection: Selection = JANUAR
 
 
 def test_a_sum_that_cannot_be_shown_is_a_clear_error(read: Read, facts: FactTables) -> None:
-    """Amounts that fit each for itself but not together are said to be wrong; up to there sums are exact."""
+    """Amounts whose sum is too large raise an error; smaller sums are exact."""
     half = "50000000000000000000000000"
     write_shares(facts, [Share(DAY, "sa-1", "49999999999999999999999999.999999999999"), Share(DAY, "sa-2", half)])
     sums = _sums(read, "product_type")
@@ -75,14 +75,14 @@ def test_usage_and_shared_add_up(read: Read, facts: FactTables) -> None:
 
 
 def test_nothing_to_sum(read: Read, facts: FactTables) -> None:
-    """No files, or no matching rows: no buckets and zero totals."""
+    """Without files or matching rows, there are no buckets, and totals are zero."""
     assert _sums(read, "identity_id") == NOTHING
     write_shares(facts, [Share(DAY, "sa-1", "1")])
     assert _sums(read, "identity_id", selection=replace(JANUARY, columns=equal(identity_id="nobody"))) == NOTHING
 
 
 def test_groups_by_resolved_tags(read: Read, facts: FactTables) -> None:
-    """The identity's tag wins over the resource's; rows without the tag group under UNTAGGED."""
+    """The identity's tag takes precedence over the resource's; rows without the tag are UNTAGGED."""
     write_shares(
         facts,
         [
@@ -120,7 +120,7 @@ def test_past_the_limit_the_oldest_buckets_are_left_out_whole(
 def test_of_one_unit_of_time_that_is_too_large_the_largest_stay(
     read: Read, facts: FactTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The groups with the largest absolute amounts stay, in the order of dimensions."""
+    """The groups with the largest absolute amounts stay, ordered by dimensions."""
     monkeypatch.setattr(module, "MAX_BUCKETS", 2)
     amounts = {"a": "1", "b": "-5", "c": "2", "d": "3"}
     write_shares(facts, [Share(DAY, name, amount) for name, amount in amounts.items()])
@@ -130,7 +130,7 @@ def test_of_one_unit_of_time_that_is_too_large_the_largest_stay(
 
 
 def test_hours_of_the_day_the_clock_is_put_back(read: Read, facts: FactTables) -> None:
-    """25 hours, 25 buckets, no cent lost."""
+    """A day of 25 hours has 25 buckets with the complete sum."""
     days = days_from(date(2026, 10, 24), 3)
     write_shares(facts, [Share(day, "sa-1", "1", hour=hour) for day in days for hour in range(24)])
     berlin = ZoneInfo("Europe/Berlin")
@@ -163,7 +163,7 @@ SHARES = st.lists(
 def test_list_aggregate_export_and_bill_agree(
     read: Read, tmp_path_factory: pytest.TempPathFactory, shares: list[Share], zone: str, unit: str
 ) -> None:
-    """In any zone the pages, the buckets, the totals, the CSV and the billing lines sum to the same."""
+    """In any zone, the pages, the buckets, the totals, the CSV and the billing lines have the same sum."""
     facts = new_facts(tmp_path_factory.mktemp("law") / "facts")
     write_shares(facts, shares) if shares else None
     write_lines(facts, [line(share.day, share.amount, hour=share.hour, description=share.line) for share in shares])

@@ -18,7 +18,7 @@ WINDOW = instants(DAY, DAY)
 
 
 def test_a_line_is_shown_as_billed(read: Read, facts: FactTables) -> None:
-    """Unknown quantities are null, amounts exact texts, the rest of what was billed is metadata."""
+    """Unknown quantities are null, amounts are exact texts, and other attributes are metadata."""
     write_lines(facts, [line(DAY, "12.340", quantity=Decimal("1E+3"), tier="tier=1", description='a "b"')])
     (item,), total = read(lambda reader: reader.list_rows(BILLING_LINES, Selection(WINDOW), Page(0, 10)))
     line_id = item["metadata"].pop("line_id")
@@ -41,7 +41,7 @@ def test_a_line_is_shown_as_billed(read: Read, facts: FactTables) -> None:
 
 
 def test_lines_are_narrowed_and_ordered(read: Read, facts: FactTables) -> None:
-    """By time, resource and type; filters count what they keep."""
+    """Lines are filtered by time, resource and type, and the total counts the filtered ones."""
     write_lines(facts, [line(DAY, "1", resource=r, product=p) for r in ("b", "a") for p in ("Y", "X")])
     items, _ = read(lambda reader: reader.list_rows(BILLING_LINES, Selection(WINDOW), Page(0, 10)))
     assert [(i["resource_id"], i["product_type"]) for i in items] == [("a", "X"), ("a", "Y"), ("b", "X"), ("b", "Y")]

@@ -1,4 +1,4 @@
-"""Laws of questions by cost category, on random documents, tags, names and bills, against a naive reading of them."""
+"""Laws of queries by cost category, on random documents, tags, names and bills, against a naive implementation."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ Flow = tuple[int, int, int]
 
 
 def in_table(row: BillRow) -> BillRow:
-    """The row as a chargeback, which has an identity and a resource, and no topic."""
+    """Return the row as a chargeback, which has an identity and a resource, but no topic."""
     return replace(row, identity_id=row.identity_id or "sa-9", resource_id=row.resource_id or "lkc-9", topic_name=None)
 
 
@@ -88,7 +88,7 @@ def write_bill(facts: FactTables, bill: Iterable[BillRow]) -> None:
 
 
 def lookup(categories: Mapping[str, CostCategory], tags: SomeTags, names: SomeNames) -> CategoryLookup:
-    """The categories of a reader."""
+    """Return the categories of a reader."""
     kept: dict[tuple[str, str], Assignments] = {}
 
     def _assignments(dataset: Dataset, key: str) -> Assignments:
@@ -100,7 +100,7 @@ def lookup(categories: Mapping[str, CostCategory], tags: SomeTags, names: SomeNa
 
 
 def naive_flows(naive: Naive, bill: list[BillRow]) -> list[dict[str, Flow]]:
-    """Return the part of each value in each row, row by row: units of a part times weights of its value."""
+    """Return the part of each value in each row: the units of a part times the weights of its value."""
     held: dict[date, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     parts = [largest_remainder(row.units, naive.decided(row.subject, row.day)[1]) for row in bill]
     for row, of_row in zip(bill, parts, strict=True):
@@ -125,12 +125,12 @@ def naive_flows(naive: Naive, bill: list[BillRow]) -> list[dict[str, Flow]]:
 
 
 def added(one: Flow, other: Flow) -> Flow:
-    """Both flows together."""
+    """Return the sum of two flows."""
     return one[0] + other[0], one[1] + other[1], one[2] + other[2]
 
 
 def total(flow: Flow) -> int:
-    """Return the cost of a value in the end."""
+    """Return the final cost of a value."""
     return flow[0] + flow[1] - flow[2]
 
 
@@ -140,7 +140,7 @@ def _any_value(_value: str, _day: date) -> bool:
 
 @dataclass
 class World:
-    """A random category, and a bill that its rules see."""
+    """A random category, and a bill with the attributes that its rules use."""
 
     document: dict[str, Any]
     bill: list[BillRow]
@@ -160,8 +160,7 @@ class World:
     def flows(
         self, key: Callable[[BillRow, str], Any], chosen: Callable[[str, date], bool] = _any_value
     ) -> dict[Any, Flow]:
-        """Return the assigned, received and given amounts by a key of rows and values; groups without amounts are left
-        out."""
+        """Return the assigned, received and given amounts by a key of rows and values, without empty groups."""
         sums: dict[Any, Flow] = defaultdict(lambda: (0, 0, 0))
         for row, of_row in zip(self.bill, naive_flows(self.naive, self.bill), strict=True):
             for value, flow in of_row.items():
@@ -171,13 +170,13 @@ class World:
 
 
 WORLDS: Final = st.builds(World, documents(), bills(), tags(), names())
-#: The number of categories of one bill, and of bills.
+#: The number of categories for each bill, and of bills.
 CATEGORIES, BILLS = 5, 100
 
 
 @pytest.fixture
 def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[[World], FactTables]:
-    """Writes the bill of a world."""
+    """Return a function that writes the bill of a world."""
 
     def _write(world: World) -> FactTables:
         facts = new_facts(tmp_path_factory.mktemp("law") / "facts")
@@ -198,8 +197,8 @@ def test_the_sums_of_500_categories_are_exact(
     names: SomeNames,
     documents: list[dict[str, Any]],
 ) -> None:
-    """The sums of each value on each day equal those row by row, before and after reallocation; all together they are
-    the sum of the day."""
+    """The sums of each value and day equal those of the rows, before and after reallocation; together they are the sum
+    of the day."""
     worlds = [World(document, bill, tags, names) for document in documents]
     facts = written(worlds[0])
     for world in worlds:
@@ -220,8 +219,8 @@ def test_every_question_gets_the_sums_of_the_rows(
     wanted: frozenset[str],
     excludes: bool,
 ) -> None:
-    """Sums by value and day, also with another column and with filters, from rows and from partial aggregates, equal
-    those of the rows, before and after reallocation."""
+    """Sums by value and day, also with another column, filters or partial aggregates, equal those of the rows, before
+    and after reallocation."""
     facts = written(world)
     if kept:
         ask(lambda cursor: make_partials(cursor, facts.partials, CHARGEBACKS, facts.snapshot(CHARGEBACKS_TABLE).files))
@@ -253,7 +252,7 @@ def test_every_question_gets_the_sums_of_the_rows(
 
 
 def _sums(ask: Ask, world: World, facts: FactTables, selection: Selection, *by: str) -> dict[Any, Flow]:
-    """The flows by day and something else."""
+    """Return the flows by day and the given columns."""
     grouping = Grouping(by, "day", UTC)
     return _flows(ask(lambda cursor: world.reader(cursor, facts).aggregate(CHARGEBACKS, selection, grouping)))
 
@@ -263,7 +262,7 @@ def _sums(ask: Ask, world: World, facts: FactTables, selection: Selection, *by: 
 def test_a_row_counts_once_for_each_of_its_values(
     ask: Ask, written: Callable[[World], FactTables], world: World, wanted: frozenset[str], excludes: bool
 ) -> None:
-    """However many parts of it a value has, and once in the total."""
+    """A row counts once for a value with several parts of it, and once in the total."""
     facts = written(world)
 
     def _is_wanted(value: str, day: date) -> bool:
@@ -289,7 +288,7 @@ def test_a_row_counts_once_for_each_of_its_values(
 def test_past_the_limit_the_totals_cover_everything(
     ask: Ask, written: Callable[[World], FactTables], world: World
 ) -> None:
-    """The totals also have the amounts that were assigned to values and reallocated to them."""
+    """The totals include all assigned and reallocated amounts."""
     facts, grouping = written(world), Grouping(("category:team", "identity_id"), "day", UTC)
 
     def _totals(cursor: Cursor) -> dict[str, Any]:
@@ -302,7 +301,7 @@ def test_past_the_limit_the_totals_cover_everything(
 
 
 def _flows(answer: Aggregate) -> dict[Any, Flow]:
-    """The flows of each bucket, without what is nothing; the totals are those of the buckets."""
+    """Return the flows of each bucket without zeros, and check that they sum to the totals."""
     found: dict[Any, Flow] = {}
     for bucket in answer.buckets:
         direct, came, went, whole = (
@@ -321,7 +320,7 @@ def _flows(answer: Aggregate) -> dict[Any, Flow]:
 def test_lists_and_files_show_the_parts_of_each_row(
     ask: Ask, written: Callable[[World], FactTables], world: World, wanted: frozenset[str]
 ) -> None:
-    """A list shows rows whole, with the share of each value; a file has one row for each part."""
+    """A list has whole rows with the share of each value; a file has one row for each part."""
     facts = written(world)
     shares = [world.naive.decided(row.subject, row.day)[1] for row in world.bill]
     parts = [
@@ -376,8 +375,8 @@ RATE: Final = {date(2026, 3, 1): Decimal("0.92276461")}
 def test_every_report_has_the_same_digits(
     ask: Ask, written: Callable[[World], FactTables], world: World, wanted: frozenset[str], converts: bool
 ) -> None:
-    """Aggregates, costs, series, flows, graphs, changes, statements, previews and sums of emitters: each is the sum of
-    units times weights, and of these times the rate, to the last digit."""
+    """Aggregates, costs, series, flows, graphs, changes, statements, previews and daily totals are exactly the sums of
+    units times weights, times the rate if there is one."""
     facts, rates = written(world), RATE if converts else None
 
     def _is_wanted(value: str, day: date) -> bool:
@@ -446,7 +445,7 @@ def test_every_report_has_the_same_digits(
 
 
 def sum_of(amounts: Iterable[Decimal]) -> Decimal:
-    """The exact sum."""
+    """Return the exact sum."""
     return exact_total(amounts)
 
 
@@ -466,8 +465,8 @@ def _within(reader: TenantReader, scope: RowScope) -> TenantReader:
 def test_two_categories_at_once(
     ask: Ask, written: Callable[[World], FactTables], document: dict[str, Any], world: World
 ) -> None:
-    """By both, the sums of the first one are those that it has alone, to the last digit, of the other one almost; all
-    together they are the bill, and each row counts once."""
+    """By both categories, sums of the first equal those by it alone exactly, sums of the other nearly; together they
+    are the bill, and each row counts once."""
     facts = written(world)
     both = {"area": parse_category("area", document), "team": world.category}
 
@@ -499,7 +498,7 @@ def test_two_categories_at_once(
 
 
 def test_sums_are_as_large_as_any_other(ask: Ask, written: Callable[[World], FactTables]) -> None:
-    """Reallocated amounts have 26 digits before the decimal point, and all digits after it; larger ones are refused."""
+    """Reallocated amounts have 26 digits before the decimal point and all after it; larger ones raise an error."""
     share = {"share": [{"from": "platform", "by": {"fixed": {"orders": "33.3", "payments": "66.7"}}}]}
     rules = [{"match": {"identity": "*"}, "assign": "platform"}]
     document = {"default": "UNASSIGNED", "rules": rules, **share}

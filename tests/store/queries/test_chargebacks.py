@@ -27,7 +27,7 @@ def _list(reader: TenantReader) -> Any:
 
 
 def test_a_row_has_its_tags_and_metadata(read: Read, facts: FactTables) -> None:
-    """Amounts are exact texts; the identity's tag wins; what is unknown is left out of the metadata."""
+    """Amounts are exact texts, the identity's tag takes precedence, and unknown values are not in the metadata."""
     write_shares(facts, [Share(DAY, "sa-1", "-0.000000000001", environment=None, usage=None)])
     tags = TagIndex.undated({"sa-1": {"team": "payer"}}, {"lkc-1": {"team": "operator", "env": "prod"}})
     (row,), total = read(_list, tags)
@@ -45,7 +45,7 @@ def test_a_row_has_its_tags_and_metadata(read: Read, facts: FactTables) -> None:
 
 
 def test_a_dimension_is_found_by_its_id(read: Read, facts: FactTables) -> None:
-    """Every row's dimension can be looked up; an unknown one is none."""
+    """Every row's dimension is found by its id; an unknown id is None."""
     write_shares(facts, [Share(DAY, "sa-1", "1"), Share(DAY, "sa-2", "1")])
     rows, _ = read(_list)
     for row in rows:
@@ -57,7 +57,7 @@ def test_a_dimension_is_found_by_its_id(read: Read, facts: FactTables) -> None:
 
 
 def test_nothing_was_ever_written(read: Read, facts: FactTables) -> None:
-    """Empty tables have no dates, no rows, no dimensions, no issues."""
+    """Empty tables have no dates, rows, dimensions or issues."""
     assert read(lambda reader: reader.dates(CHARGEBACKS)) == []
     assert read(_list) == ([], 0)
     assert read(lambda reader: allocation_issues(reader, JANUARY, FIRST)) == ([], 0)
@@ -65,13 +65,13 @@ def test_nothing_was_ever_written(read: Read, facts: FactTables) -> None:
 
 
 def test_dates_are_the_days_with_rows(read: Read, facts: FactTables) -> None:
-    """Ascending, each once."""
+    """Each day with rows is listed once, ascending."""
     write_shares(facts, [Share(date(2026, 1, day), "sa-1", "1") for day in (3, 1, 1, 2)])
     assert read(lambda reader: reader.dates(CHARGEBACKS)) == [date(2026, 1, day) for day in (1, 2, 3)]
 
 
 def test_issues_are_summed_over_time(read: Read, facts: FactTables) -> None:
-    """Only what was not allocated as intended is an issue; usage and shared cost add up to the total."""
+    """Only rows that were not allocated as intended are issues; usage and shared cost add up to the total."""
     write_shares(
         facts,
         [
@@ -96,7 +96,7 @@ WINDOW = instants(DAY, DAY)
 
 
 def test_every_entity_once(read: Read, facts: FactTables) -> None:
-    """Each resource and identity of the range, UNALLOCATED included; only of one identity's rows where it is given."""
+    """Each resource and identity of the selected rows is returned once, including UNALLOCATED."""
     write_shares(
         facts,
         [
@@ -120,7 +120,7 @@ def test_every_entity_once(read: Read, facts: FactTables) -> None:
 
 
 def test_rows_of_one_line(facts: FactTables, read: Read) -> None:
-    """Not those of other lines or days; none of a day without rows."""
+    """Rows of other lines or days are not returned, and none for a day without rows."""
     write_shares(
         facts,
         [

@@ -1,4 +1,4 @@
-"""Clusters are those of the inventory, as it is now."""
+"""Clusters are those of the present inventory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ AMOUNTS = {"lkc-1": "1", "lcc-1": "2", "lkc-2": "4", "lsrc-1": "8"}
 
 
 def test_a_new_inventory_is_read_anew(tmp_path: Path) -> None:
-    """The same one is read once."""
+    """An unchanged inventory is read only once."""
     cache = ClusterCache()
     with tenant_store(tmp_path) as store:
         assert cache.load(store) == {}
@@ -53,7 +53,7 @@ def _reader(cursor: Any, facts: FactTables) -> TenantReader:
 
 
 def test_rows_are_grouped_by_cluster(engine: QueryEngine, facts: FactTables) -> None:
-    """What lies in no cluster has none; the total stays."""
+    """Rows outside any cluster have the cluster None, and the total is complete."""
     write_shares(facts, [Share(DAY, "sa-1", amount, resource=name) for name, amount in AMOUNTS.items()])
     write_lines(facts, [line(DAY, amount, resource=name) for name, amount in AMOUNTS.items()])
     with engine.cursor(CancellationToken()) as cursor:
@@ -78,7 +78,7 @@ def test_rows_are_grouped_by_cluster(engine: QueryEngine, facts: FactTables) -> 
 def test_rows_are_filtered_by_cluster(
     engine: QueryEngine, facts: FactTables, values: list[str], resources: set[str]
 ) -> None:
-    """By one or several, by none, and by any but these."""
+    """Rows are filtered by one cluster, several, or none, or by excluding these."""
     write_shares(facts, [Share(DAY, "sa-1", amount, resource=name) for name, amount in AMOUNTS.items()])
     with engine.cursor(CancellationToken()) as cursor:
         for excludes, expected in ((False, resources), (True, set(AMOUNTS) - resources)):

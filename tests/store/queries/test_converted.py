@@ -1,4 +1,4 @@
-"""Sums in another currency are the rows times the rates of their months, to the last digit, divided or not."""
+"""Sums in another currency are exactly the rows times the rates of their months, divided into parts or not."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ shares = st.lists(
 
 
 def those_of(rows: list[Share], first: date, last: date, known: Rates) -> list[tuple[Share, Decimal]]:
-    """The rows between two UTC days, with their amounts in the other currency."""
+    """Return the rows between two UTC days, with their amounts in the other currency."""
     return [
         (row, converted(Decimal(row.amount), known[month_start(row.day)])) for row in rows if first <= row.day <= last
     ]
@@ -92,7 +92,7 @@ def test_converted_sums(
 
 
 def test_rates_of_one(read: Read, facts: FactTables) -> None:
-    """With a rate of 1 every sum is what it is in the currency of the bill; rows are counted once."""
+    """With a rate of 1, every sum equals that in the currency of the bill, and rows are counted once."""
     rows = [Share(day, "sa-1", "0.333333333333") for day in days_from(date(2026, 1, 25), 10)]
     write_shares(facts, rows)
     ones = {date(2026, 1, 1): Decimal(1), date(2026, 2, 1): Decimal(1)}
@@ -104,7 +104,7 @@ def test_rates_of_one(read: Read, facts: FactTables) -> None:
 
 
 def test_nothing_selected(read: Read, facts: FactTables) -> None:
-    """The response is complete and empty."""
+    """The response is complete and has no amounts."""
     write_shares(facts, [Share(date(2026, 1, 29), "sa-1", "1")])
     selection = Selection(NOW, equal(identity_id="nobody"))
     known = {date(2026, 1, 1): Decimal("0.5")}
@@ -115,7 +115,7 @@ def test_nothing_selected(read: Read, facts: FactTables) -> None:
 
 
 def test_months_without_a_rate(read: Read, facts: FactTables) -> None:
-    """They are left out of every sum."""
+    """Months without a rate are not in any sum."""
     write_shares(facts, [Share(date(2026, 1, 30), "sa-1", "1"), Share(date(2026, 2, 2), "sa-1", "3")])
     known = {date(2026, 2, 1): Decimal("0.5")}
     query = CostQuery(Selection(NOW), None, ("identity_id", "cost_type"), "identity_id", 5, "day", UTC, rates=known)

@@ -1,4 +1,4 @@
-"""The costs of a period are the sums of its rows, to the last digit."""
+"""The costs of a period are exactly the sums of its rows."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ shares = st.lists(
 def test_costs_are_the_sums_of_the_rows(
     read: Read, tmp_path_factory: pytest.TempPathFactory, made: list[Share], wanted: str, series: str, zone: ZoneInfo
 ) -> None:
-    """For any charges, filters, breakdowns, comparisons and calendars, nothing is lost or added."""
+    """For any charges, filters, breakdowns, comparisons and calendars, no cost is lost or added."""
     facts = new_facts(tmp_path_factory.mktemp("law") / "facts")
     write_shares(facts, [replace(share, portion=number) for number, share in enumerate(made)])
     selection, matches = FILTERS[wanted]
@@ -161,7 +161,7 @@ def _by(some: list[Share], by: str) -> dict[str | None, Decimal]:
 
 
 def test_nothing_costs_nothing(read: Read) -> None:
-    """Without rows everything is zero, and there are no values."""
+    """Without rows, all totals are zero, and there are no values."""
     found: Costs = read(lambda reader: costs(reader, QUERY))
     assert found.totals == Totals()
     assert not any((found.issues, found.series, found.previous))
@@ -169,7 +169,7 @@ def test_nothing_costs_nothing(read: Read) -> None:
 
 
 def test_a_charge_without_its_dimension_is_an_error(read: Read, facts: FactTables) -> None:
-    """What the register does not know is never left out silently, where rows are summed by dimension."""
+    """A row whose dimension is not registered raises an error when rows are summed by dimension."""
     (facts.root / PARTIALS).write_text("no folder")
     write_shares(facts, [Share(date(2026, 1, 12), "sa-1", "1")])
     with facts.control.write() as connection:
@@ -179,14 +179,14 @@ def test_a_charge_without_its_dimension_is_an_error(read: Read, facts: FactTable
 
 
 def test_only_what_a_dimension_decides_can_be_filtered_by(read: Read) -> None:
-    """A billing line is none of it."""
+    """A column that the dimension does not determine, such as the billing line, raises an error."""
     query = replace(QUERY, selection=Selection(NOW, equal(line_id="x")))
     with pytest.raises(ValueError, match="cannot be filtered by line_id"):
         read(lambda reader: costs(reader, query))
 
 
 def test_days_with_rows(read: Read, facts: FactTables) -> None:
-    """Whole days are known from the table; days that a zone cuts are looked at."""
+    """Whole days are counted from the table; the rows of days that a time zone divides are read."""
     days = days_from(FIRST, 3)
     write_shares(facts, [Share(day, "sa-1", "1", hour=hour, portion=hour) for day in days for hour in (0, 12)])
     assert read(lambda reader: days_with_rows(reader, instants(days[0], days[2]))) == 3
@@ -196,7 +196,7 @@ def test_days_with_rows(read: Read, facts: FactTables) -> None:
 
 
 def test_daily_amounts(read: Read, facts: FactTables) -> None:
-    """The sum of each UTC day, of charges and of bills."""
+    """Charges and bills are summed for each UTC day."""
     write_shares(facts, [Share(FIRST, "sa-1", "1.5"), Share(FIRST, "sa-2", "2"), Share(FIRST + ONE_DAY, "sa-1", "4")])
     write_lines(facts, [line(FIRST, "3.5")])
     window = instants(FIRST, FIRST + timedelta(days=9))

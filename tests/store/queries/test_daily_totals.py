@@ -1,4 +1,4 @@
-"""Sums per day, read once for each file, and rows as they are stored."""
+"""Sums per day, computed once for each file, and rows as stored."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ ALL = DayRange.spanning(DAYS)
 def sums(
     read: Read, by: Sequence[str], most: tuple[int, str] | None = None, dataset: Dataset = CHARGEBACKS
 ) -> list[tuple[Any, ...]]:
-    """The sums over all days, as tuples."""
+    """Return the sums over all days, as tuples."""
     batches = read(lambda reader: list(daily_totals(reader, dataset, ALL, by, most)))
     return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
 
 
 def test_sums_are_ordered_by_columns_then_by_day(read: Read, facts: FactTables) -> None:
-    """One series after the other, each through time; what has no value is an empty text."""
+    """Each series is ordered by day, one series after the other; a missing value is an empty text."""
     write_shares(
         facts,
         [Share(day, who, "1.5", environment=env) for day in DAYS[:2] for who, env in (("b", None), ("a", "env-1"))]
@@ -53,14 +53,14 @@ def test_sums_are_ordered_by_columns_then_by_day(read: Read, facts: FactTables) 
 
 
 def test_billing_lines_are_summed_by_what_they_cost(read: Read, facts: FactTables) -> None:
-    """The same for the bill."""
+    """Billing lines are summed in the same way."""
     write_lines(facts, [line(DAYS[0], "2"), line(DAYS[0], "-0.5", product="SUPPORT"), line(DAYS[0], "1", hour=3)])
     found = sums(read, ["product_type"], dataset=BILLING_LINES)
     assert found == [(DAYS[0], "KAFKA_NUM_CKUS", Decimal(3)), (DAYS[0], "SUPPORT", Decimal("-0.5"))]
 
 
 def test_the_limit_counts_day_by_day(read: Read, facts: FactTables) -> None:
-    """The largest values are chosen for each day separately; other columns keep their values, nothing is lost."""
+    """The largest values are chosen for each day separately; other columns keep their values, and no amount is lost."""
     amounts = {DAYS[0]: ("3", "2", "1"), DAYS[1]: ("1", "2", "-3")}
     write_shares(
         facts, [Share(day, who, a, line=who) for day, of in amounts.items() for who, a in zip("abc", of, strict=True)]
@@ -76,7 +76,7 @@ def test_the_limit_counts_day_by_day(read: Read, facts: FactTables) -> None:
 
 
 def test_rows_as_they_are_stored(read: Read, facts: FactTables) -> None:
-    """All columns, in the order and types of the table; none outside the range."""
+    """All columns are returned in the order and types of the table, and no rows outside the range."""
     write_shares(facts, [Share(day, who, "1") for day in DAYS for who in "ba"])
     batches = read(lambda reader: list(stored_rows(reader, CHARGEBACKS, DayRange(DAYS[0], DAYS[2]))))
     stored = pa.Table.from_batches(batches)
@@ -87,7 +87,7 @@ def test_rows_as_they_are_stored(read: Read, facts: FactTables) -> None:
 
 @pytest.mark.parametrize(("hour", "finer"), [(0, ["week", "month"]), (5, ["day", "week", "month"])])
 def test_how_fine_rows_are(read: Read, facts: FactTables, hour: int, finer: list[str]) -> None:
-    """A row inside a unit of time, not at its start, is finer than it."""
+    """Rows are finer than a unit of time if one is inside it, not at its start."""
     write_shares(facts, [Share(DAYS[0], "a", "1", hour=hour)])
     units = ("day", "week", "month")
     found = read(lambda reader: [unit for unit in units if is_finer_than(reader, CHARGEBACKS, ALL, unit)])
@@ -95,7 +95,7 @@ def test_how_fine_rows_are(read: Read, facts: FactTables, hour: int, finer: list
 
 
 def test_nothing_stored_is_nothing(read: Read, facts: FactTables) -> None:
-    """Days without files have no sums, no rows, and are fine as they are."""
+    """Days without files have no sums and no rows, and are not finer than a day."""
     empty = DayRange(DAYS[0], DAYS[0] + ONE_DAY)
     assert sums(read, ["identity_id"]) == []
     assert read(lambda reader: list(stored_rows(reader, CHARGEBACKS, empty))) == []
@@ -107,7 +107,7 @@ ALL_JANUARY = DayRange(JANUARY_DAYS[0], JANUARY_DAYS[-1] + ONE_DAY)
 
 
 def test_they_follow_the_files(tmp_path: Path) -> None:
-    """For any replaced days, any requested days, and any room in memory, the sums are the present ones."""
+    """For any replaced days, any range and any memory limit, the sums are the present ones."""
     random_ = random.Random(3)
     facts = new_facts(tmp_path)
     stored: dict[date, Decimal] = {}
@@ -125,7 +125,7 @@ def test_they_follow_the_files(tmp_path: Path) -> None:
 
 
 def test_a_file_is_read_once(tmp_path: Path) -> None:
-    """What is remembered needs no file any more."""
+    """Sums in memory need no file."""
     facts = new_facts(tmp_path)
     write_lines(facts, [line(day, "2.5") for day in JANUARY_DAYS])
     totals = DayTotals()

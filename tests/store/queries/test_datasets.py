@@ -1,4 +1,4 @@
-"""The declared columns of a dataset exist, and its rows have the same values by the database and by Python."""
+"""The declared columns of a dataset exist, and its rows have the same values in the database and in Python."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SAMPLE = Dataset(
         Column("z", NUMBER, source="number"),
     ),
 )
-#: Columns that a row may lack, in which case they are the empty text.
+#: Columns that a row may lack, which is an empty text.
 EMPTY = ("environment_id", CLUSTER_ID)
 EVERY = pytest.mark.parametrize("dataset", DATASETS, ids=lambda dataset: dataset.table)
 
@@ -49,7 +49,7 @@ EVERY = pytest.mark.parametrize("dataset", DATASETS, ids=lambda dataset: dataset
 @pytest.mark.parametrize("amount", ["0", "-0.000000000001", "12.5", "99999999999999999999999999", None])
 @pytest.mark.parametrize("name", ['a "quoted" \\ name\n', "ü", None])
 def test_both_renderings_agree(ask: Ask, amount: str | None, name: str | None) -> None:
-    """Metadata as JSON for files is the metadata of pages; what is null is left out of it."""
+    """Metadata as JSON for files equals that of pages, without null values."""
     row = (
         "(SELECT $amount::VARCHAR::DECIMAL(38, 12) AS amount, make_timestamptz(1767225600500000) AS moment, "
         "$name::VARCHAR AS name, 3 AS number)"
@@ -65,7 +65,7 @@ def test_both_renderings_agree(ask: Ask, amount: str | None, name: str | None) -
 
 
 def test_a_file_has_the_columns_that_are_declared_for_it() -> None:
-    """By default those that no request needs to name; tags and metadata where there are any."""
+    """The default columns are those that need not be requested, with tags and metadata if the dataset has them."""
     columns = (Column("a", export=Export.NEVER), Column("b", export=Export.ON_REQUEST), Column("c"))
     assert list(Dataset("bare", columns, "c").export_columns) == ["b", "c"]
     rich = Dataset("rich", columns, "c", metadata=(Column("m"),), shows_tags=True)
@@ -75,7 +75,7 @@ def test_a_file_has_the_columns_that_are_declared_for_it() -> None:
 
 @pytest.fixture
 def filled(facts: FactTables) -> FactTables:
-    """One row of everything."""
+    """Return tables with one row in each dataset."""
     write_shares(facts, [Share(DAY, "sa-1", "1.5")])
     write_lines(facts, [line(DAY, "1.5")])
     write_topic_shares(facts, [TopicShare(DAY, "orders", "1.5")])
@@ -91,7 +91,7 @@ def test_every_verb_works_on_every_dataset(read: Read, filled: FactTables, datas
     assert item[dataset.amount] == "1.50"
     row = {**item.get(METADATA, {}), **item}
     given = {name: row.get(name, "") for name in dataset.filters if name in row or name in EMPTY}
-    assert set(dataset.filters) - set(given) <= {"line_id"}  # topic rows do not show it
+    assert set(dataset.filters) - set(given) <= {"line_id"}  # topic rows do not have it
     narrow = Selection(selection.window, equal(**given), (TagFilter("team", frozenset(["UNTAGGED"])),))
     grouping = Grouping((*dataset.groups, "tag:team"), "day", ZoneInfo("UTC"))
     sums = read(lambda reader: reader.aggregate(dataset, narrow, grouping))

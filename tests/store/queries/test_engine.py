@@ -1,4 +1,4 @@
-"""Queries run at the same time, can be cancelled, fail with our errors, and keep to the limits of the machine."""
+"""Queries run in parallel, can be cancelled, raise the service's errors, and respect the limits of the machine."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _cancel_repeatedly(token: CancellationToken, done: threading.Event) -> None:
 
 
 def test_a_cancelled_query_is_interrupted(engine: QueryEngine) -> None:
-    """A heavy query ends soon after its token was cancelled, and the engine goes on working."""
+    """A heavy query ends soon after its token is cancelled, and the engine continues to work."""
     token, done = CancellationToken(), threading.Event()
     canceller = threading.Thread(target=_cancel_repeatedly, args=(token, done))
     canceller.start()
@@ -44,7 +44,7 @@ def test_a_cancelled_query_is_interrupted(engine: QueryEngine) -> None:
 
 
 def test_a_cancelled_stream_is_interrupted(engine: QueryEngine) -> None:
-    """The Arrow reader's own kind of error means the same: cancelled."""
+    """The error of the Arrow reader means the same: the query is cancelled."""
     token, done = CancellationToken(), threading.Event()
     canceller = threading.Thread(target=_cancel_repeatedly, args=(token, done))
     canceller.start()
@@ -56,7 +56,7 @@ def test_a_cancelled_stream_is_interrupted(engine: QueryEngine) -> None:
 
 
 def test_a_query_cancelled_before_its_start_never_runs(engine: QueryEngine) -> None:
-    """What waited in a queue while its time ran out is not begun."""
+    """A query whose time expired in the queue is not started."""
     token = CancellationToken()
     token.cancel()
     with pytest.raises(QueryTimeout), engine.cursor(token) as cursor:
@@ -64,7 +64,7 @@ def test_a_query_cancelled_before_its_start_never_runs(engine: QueryEngine) -> N
 
 
 def test_cancelling_one_query_leaves_others_alone(engine: QueryEngine) -> None:
-    """Each token has a cursor of its own."""
+    """Each token has its own cursor."""
     other = CancellationToken()
     with engine.cursor(CancellationToken()) as cursor, engine.cursor(other):
         other.cancel()
@@ -72,13 +72,13 @@ def test_cancelling_one_query_leaves_others_alone(engine: QueryEngine) -> None:
 
 
 def test_a_missing_file_is_a_storage_error(ask: Ask, tmp_path: Path) -> None:
-    """Callers need not know DuckDB's errors."""
+    """Callers do not see DuckDB's errors."""
     with pytest.raises(StorageError):
         ask(lambda cursor: cursor.rows("SELECT * FROM read_parquet($f)", {"f": [str(tmp_path / "no.parquet")]}))
 
 
 def test_more_than_memory_is_a_storage_error() -> None:
-    """A result beyond the memory limit is an error that says so."""
+    """A result beyond the memory limit raises an error that mentions memory."""
     engine = QueryEngine(memory=20_000_000, threads=1)
     with pytest.raises(StorageError, match="memory"), engine.cursor(CancellationToken()) as cursor:
         cursor.rows("SELECT list(i::VARCHAR) FROM range(100000000) a(i)")
@@ -86,7 +86,7 @@ def test_more_than_memory_is_a_storage_error() -> None:
 
 
 def test_the_machine_bounds_an_engine_without_limits() -> None:
-    """A quarter of the memory and all processors that the process may use, in the engine's own words."""
+    """By default an engine uses a quarter of the memory and all processors available to the process."""
     for engine, memory, threads in (
         (QueryEngine(), default_memory(), available_processors()),
         (QueryEngine(memory=512 * 2**20, threads=3), 512 * 2**20, 3),
@@ -101,14 +101,14 @@ def test_the_machine_bounds_an_engine_without_limits() -> None:
 
 
 def test_python_variables_are_not_tables(ask: Ask) -> None:
-    """SQL sees only what it is given."""
+    """SQL cannot read the variables of Python."""
     secrets = "not a table"  # noqa: F841
     with pytest.raises(Exception, match="secrets"):
         ask(lambda cursor: cursor.rows("SELECT * FROM secrets"))
 
 
 def test_what_runs_is_interrupted_and_nothing_else() -> None:
-    """Every interrupt is called while its block lasts, and not after it."""
+    """A callback is called only if the token is cancelled during its block."""
     token, calls = CancellationToken(), []
     with token.interruptible(lambda: calls.append("outer")):
         with token.interruptible(lambda: calls.append("inner")):
@@ -120,7 +120,7 @@ def test_what_runs_is_interrupted_and_nothing_else() -> None:
 
 
 def test_nothing_begins_after_it() -> None:
-    """A cancelled token lets neither a check nor a block pass."""
+    """After cancellation, neither a check passes nor a block begins."""
     token = CancellationToken()
     token.check()
     token.cancel()
@@ -131,7 +131,7 @@ def test_nothing_begins_after_it() -> None:
 
 
 def test_a_token_expires_or_commits() -> None:
-    """What has expired cannot be committed; what is being committed does not expire, and may be committed in parts."""
+    """An expired token cannot be committed; a token being committed does not expire, and may be committed in parts."""
     expired, committed = CancellationToken(), CancellationToken()
     assert expired.expire()
     with pytest.raises(QueryTimeout):
@@ -147,7 +147,7 @@ GIB = 2**30
 
 @pytest.fixture
 def proc(tmp_path: Path) -> Path:
-    """A machine of 8 GiB without control groups."""
+    """Return the files of a machine with 8 GiB and without control groups."""
     folder = tmp_path / "proc"
     (folder / "self").mkdir(parents=True)
     (folder / "meminfo").write_text(f"MemFree: 1 kB\nMemTotal:       {8 * GIB // 1024} kB\n")
@@ -156,7 +156,7 @@ def proc(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def cgroups(tmp_path: Path) -> Path:
-    """An empty tree of control groups."""
+    """Return an empty tree of control groups."""
     folder = tmp_path / "cgroup"
     folder.mkdir()
     return folder
@@ -169,19 +169,19 @@ def _write(folder: Path, **files: str) -> None:
 
 
 def test_this_machine_has_some() -> None:
-    """Wherever the tests run there is memory and at least one processor, and not more than the machine has."""
+    """This machine has memory and at least one processor, and the limits are not above those of the machine."""
     assert 2**27 < available_memory() <= os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     assert 1 <= available_processors() <= (os.cpu_count() or 1)
 
 
 def test_without_control_groups_the_machine_counts(proc: Path, cgroups: Path) -> None:
-    """All memory and every processor that the process may run on."""
+    """Without limits, all memory and all processors of the process are available."""
     assert available_memory(proc, cgroups) == 8 * GIB
     assert available_processors(proc, cgroups) == len(os.sched_getaffinity(0))
 
 
 def test_the_narrowest_group_of_version_2_holds(proc: Path, cgroups: Path) -> None:
-    """A group without a limit of its own is bounded by those that contain it."""
+    """A group without its own limit has those of the groups that contain it."""
     _write(proc / "self", cgroup="0::/pod/container")
     _write(cgroups / "pod", memory__max=str(2 * GIB), cpu__max="50000 100000")
     _write(cgroups / "pod" / "container", memory__max="max", cpu__max="max 100000")
@@ -190,14 +190,14 @@ def test_the_narrowest_group_of_version_2_holds(proc: Path, cgroups: Path) -> No
 
 
 def test_a_container_finds_its_own_group_at_the_root(proc: Path, cgroups: Path) -> None:
-    """The path of the host's group is not there in the container; its own limits lie at the root."""
+    """The path of the host's group does not exist in a container, whose limits are at the root."""
     _write(proc / "self", cgroup="0::/../../system.slice/other")
     _write(cgroups, memory__max=str(GIB), cpu__max="max 100000")
     assert available_memory(proc, cgroups) == GIB
 
 
 def test_limits_of_version_1(proc: Path, cgroups: Path) -> None:
-    """Each controller has a tree of its own; -1 and a number beyond all memory are no limits."""
+    """Each controller has a separate tree; -1 and a number above all memory are no limits."""
     _write(proc / "self", cgroup="5:cpu,cpuacct:/docker/x\n4:memory:/docker/x\n1:name=systemd:/docker/x")
     _write(cgroups / "memory" / "docker" / "x", memory__limit_in_bytes=str(3 * GIB))
     _write(cgroups / "memory", memory__limit_in_bytes="9223372036854771712")

@@ -1,4 +1,4 @@
-"""CSV and JSON lines are read right by spreadsheets and programs."""
+"""CSV and JSON lines are read correctly by spreadsheets and programs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _export(read: Read, columns: Sequence[str] = (), tags: TagIndex = TAGS) -> s
 
 
 def test_the_default_file(read: Read, facts: FactTables) -> None:
-    """A header, CRLF line ends, plain amounts, tags sorted and escaped."""
+    """The file has a header, CRLF line ends, plain amounts, and tags sorted and escaped."""
     write_shares(facts, [Share(DAY, "sa-1", "-1.5"), Share(DAY, "sa-2", "2", resource="lkc-2")])
     assert _export(read) == (
         "timestamp,resource_id,product_category,product_type,identity_id,cost_type,amount,allocation_method,tags\r\n"
@@ -43,7 +43,7 @@ def test_the_default_file(read: Read, facts: FactTables) -> None:
 
 
 def test_tags_anywhere_in_the_row(read: Read, facts: FactTables) -> None:
-    """The column may come first, last, or alone."""
+    """The column of tags may be first, last, or the only one."""
     write_shares(facts, [Share(DAY, "sa-9", "1")])
     assert _export(read, ["tags", "amount"]) == "tags,amount\r\nenv=prod;team=lost,1.00\r\n"
     assert _export(read, ["amount", "tags"]) == "amount,tags\r\n1.00,env=prod;team=lost\r\n"
@@ -51,12 +51,12 @@ def test_tags_anywhere_in_the_row(read: Read, facts: FactTables) -> None:
 
 
 def test_no_rows_is_a_header(read: Read, facts: FactTables) -> None:
-    """An empty range is a valid file."""
+    """A file without rows has a header."""
     assert _export(read, ["amount", "tags"]) == "amount,tags\r\n"
 
 
 def test_the_file_is_the_list(read: Read, facts: FactTables) -> None:
-    """Same rows, same order, same texts as the API's list, over many days and batches."""
+    """A file has the rows, order and texts of the API's list, over many days and batches."""
     shares = [
         Share(day, f"sa-{n % 13}", f"{n}.5", resource=f"lkc-{n % 2}", line=f"line-{n}")
         for day in days_from(DAY, 5)
@@ -77,7 +77,7 @@ def test_the_file_is_the_list(read: Read, facts: FactTables) -> None:
 
 
 def test_a_filter_keeps_the_order(read: Read, facts: FactTables) -> None:
-    """DuckDB gives the rows of a filter that is a join in the order of its threads: many times, as one may be right."""
+    """A filter keeps the order in 100 files, although DuckDB returns joined rows in the order of its threads."""
     shares = [Share(day, "sa-1", f"{place}", portion=place) for place, day in enumerate(days_from(DAY, 12))]
     write_shares(facts, shares)
     tagged = replace(JANUARY, tags=(TagFilter("team", frozenset(["a=b;c\\"])),))
@@ -90,14 +90,14 @@ def test_a_filter_keeps_the_order(read: Read, facts: FactTables) -> None:
 
 
 def test_formulas_are_defused(read: Read, facts: FactTables) -> None:
-    """Ids that a spreadsheet would execute begin with an apostrophe; negative amounts stay numbers."""
+    """Ids that a spreadsheet would execute get an apostrophe; negative amounts stay numbers."""
     write_shares(facts, [Share(DAY, "=1+1", "-3", resource="@x"), Share(DAY, "+a,b", "1", resource="-y")])
     text = _export(read, ["resource_id", "identity_id", "amount"], TagIndex())
     assert list(csv.reader(io.StringIO(text)))[1:] == [["'-y", "'+a,b", "1.00"], ["'@x", "'=1+1", "-3.00"]]
 
 
 def test_rows_can_be_summed_per_unit_of_time(read: Read, facts: FactTables) -> None:
-    """One row per week and combination of the default columns, at its Monday, with its tags; sums are exact."""
+    """There is one row for each week, at its Monday, and combination of the default columns; sums are exact."""
     days = days_from(date(2026, 1, 4), 2)
     write_shares(facts, [Share(day, "sa-9", "0.000000000001", line=line) for day in days for line in "ab"])
     chunks = read(lambda reader: b"".join(reader.export(CHARGEBACKS, JANUARY, per="week")), TAGS)
@@ -114,19 +114,19 @@ ODD_TAGS = TagIndex.undated({"sa-1": {"team": 'a=b;c\\ "x"\n', "ü": "é"}}, {"l
 def lines(
     read: Read, selection: Selection, columns: tuple[str, ...], tags: TagIndex = ODD_TAGS
 ) -> list[dict[str, Any]]:
-    """The objects of a file of JSON lines."""
+    """Return the objects of a file of JSON lines."""
     content: bytes = read(lambda reader: b"".join(reader.export(CHARGEBACKS, selection, columns, form="jsonl")), tags)
     assert content == b"" or content.endswith(b"}\n")
     return [json.loads(line) for line in content.decode().split("\n")[:-1]]
 
 
 def test_tags_are_defused_in_every_locale() -> None:
-    """Also where a spreadsheet separates cells by semicolons or tabs."""
+    """Tags are also safe in spreadsheets that separate cells by semicolons or tabs."""
     assert tags_field({"a": ";@SUM(A1)", "b": "x\t+1", "c": "'y"}) == "a=\\;'@SUM(A1);b=x\t'+1;c='y"
 
 
 def test_json_lines_are_the_list(read: Read, facts: FactTables) -> None:
-    """Rows, order and values are those of the list, for any texts; the columns are in the requested order."""
+    """Rows, order and values equal those of the list, for any texts; columns are in the requested order."""
     texts = ["=1+1", 'say "hi"\\', "a\nb\u2028;c", "sa-1", "'ü"]
     shares = [
         Share(
@@ -152,7 +152,7 @@ def test_json_lines_are_the_list(read: Read, facts: FactTables) -> None:
 
 
 def test_an_unknown_value_is_null(read: Read, facts: FactTables) -> None:
-    """A column without a value is there; its text is not empty but null."""
+    """A column without a value is null, not an empty text."""
     content = read(
         lambda reader: b"".join(reader.export(TOPIC_ATTRIBUTIONS, JANUARY, form="jsonl")),
     )
@@ -163,7 +163,7 @@ def test_an_unknown_value_is_null(read: Read, facts: FactTables) -> None:
 
 
 def test_nothing_is_an_empty_file(read: Read, facts: FactTables) -> None:
-    """There is no header, and so no line."""
+    """A file without rows is empty, because there is no header."""
     write_shares(facts, [Share(DAY, "sa-2", "1")])
     nobody = replace(JANUARY, tags=(TagFilter("team", frozenset(["nobody"])),))
     assert lines(read, nobody, ("amount",)) == []

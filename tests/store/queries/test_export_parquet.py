@@ -1,4 +1,4 @@
-"""Parquet files: typed columns, the same figures for every reader, and constant memory."""
+"""Parquet files: typed columns, the same amounts in every reader, and constant memory."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ from tests.support.readers import Read
 DAY = date(2026, 1, 1)
 JANUARY = Selection(instants(DAY, date(2026, 1, 31)))
 TAGS = TagIndex.undated({"sa-1": {"team": "a=b;c", "x": "=1+1"}}, {"lkc-1": {"team": "lost", "env": "prod"}})
-#: Amounts that no binary floating-point number is, and such with all digits that there can be.
+#: Amounts that a binary floating-point number cannot represent, some with the maximum number of digits.
 AMOUNTS = ("0.1", "-0.000000000001", "12345678901234567890123456.123456789012", "-12345678901234567890123456", "2")
 
 
 def parquet(read: Read, selection: Selection = JANUARY, columns: tuple[str, ...] = (), tags: TagIndex = TAGS) -> bytes:
-    """The content of a file."""
+    """Return the content of a file."""
     content: bytes = read(lambda reader: b"".join(reader.export(CHARGEBACKS, selection, columns, form="parquet")), tags)
     return content
 
 
 def write_rows(facts: FactTables, days: int, per_day: int) -> None:
-    """Rows of some identities, with every kind of amount."""
+    """Write rows of some identities, with every kind of amount."""
     write_shares(
         facts,
         [
@@ -56,7 +56,7 @@ def write_rows(facts: FactTables, days: int, per_day: int) -> None:
 
 
 def test_types(read: Read, facts: FactTables) -> None:
-    """Amounts are decimals, timestamps are instants in UTC, tags a map, metadata a record; texts are as they are."""
+    """Amounts are decimals, timestamps are UTC instants, tags a map, metadata a record; texts are unchanged."""
     write_shares(facts, [Share(DAY, "=1+1", "-1.5", usage=None, environment=None), Share(DAY, "sa-1", "2")])
     table = pq.read_table(io.BytesIO(parquet(read, columns=CHARGEBACKS.export_columns)))
     assert table.schema.field("amount").type == pa.decimal128(38, 12)
@@ -79,7 +79,7 @@ def test_types(read: Read, facts: FactTables) -> None:
 
 
 def test_every_reader_has_the_figures_of_the_list(read: Read, facts: FactTables, tmp_path: Path) -> None:
-    """DuckDB, Polars and pandas read the rows of the list from Parquet, and the same from CSV and JSON lines."""
+    """DuckDB, Polars and pandas read the rows of the list from Parquet, and from CSV and JSON lines."""
     write_rows(facts, days=3, per_day=50)
     names = ("timestamp", "identity_id", "resource_id", "amount")
     items, _ = read(lambda reader: reader.list_rows(CHARGEBACKS, JANUARY, Page(0, 1000)), TAGS)
@@ -114,7 +114,7 @@ def test_every_reader_has_the_figures_of_the_list(read: Read, facts: FactTables,
 
 
 def _text_reader(file: Path) -> str:
-    """Return the function with which DuckDB reads amounts as they are written."""
+    """Return the DuckDB function that reads amounts as text."""
     match file.suffix:
         case ".csv":
             return f"read_csv('{file}', all_varchar = true)"
@@ -126,7 +126,7 @@ def _text_reader(file: Path) -> str:
 
 
 def test_no_rows_are_a_file_with_columns(read: Read, facts: FactTables) -> None:
-    """Nothing stored, and nothing that matches, has the columns and the types of every other file."""
+    """A file without rows has the columns and types of every other file."""
     empty = pq.read_schema(io.BytesIO(parquet(read, columns=("amount", "tags"))))
     write_rows(facts, days=1, per_day=3)
     nobody = replace(JANUARY, tags=(TagFilter("team", frozenset(["nobody"])),))
@@ -136,7 +136,7 @@ def test_no_rows_are_a_file_with_columns(read: Read, facts: FactTables) -> None:
 
 
 def test_an_unfinished_file_cannot_be_read(read: Read, facts: FactTables) -> None:
-    """Without its last piece the file is unreadable, so that a part is not taken for the whole."""
+    """Without its last piece a file cannot be read, so that a part is not mistaken for the whole."""
     write_rows(facts, days=1, per_day=3)
     pieces = read(lambda reader: [bytes(each) for each in reader.export(CHARGEBACKS, JANUARY, form="parquet")])
     with pytest.raises(pa.ArrowInvalid):
@@ -145,12 +145,12 @@ def test_an_unfinished_file_cannot_be_read(read: Read, facts: FactTables) -> Non
 
 @pytest.mark.extensive
 def test_memory_does_not_grow_with_the_rows(read: Read, facts: FactTables, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sixteen times the rows are sixteen times the row groups; no more of them are held at the same time."""
+    """Many times the rows give many more row groups, but use no more memory at a time."""
     monkeypatch.setattr(export, "_BATCH", 2048)
     write_rows(facts, days=16, per_day=2048)
 
     def _peak(days: int) -> tuple[int, int]:
-        """The groups of a file, and the most memory that was held between two of its pieces, in bytes."""
+        """Return the number of row groups, and the most memory in bytes that was used at a time."""
         selection = Selection(instants(DAY, days_from(DAY, days)[-1]))
         held, groups = 0, 0
 
@@ -174,7 +174,7 @@ def test_memory_does_not_grow_with_the_rows(read: Read, facts: FactTables, monke
 
 
 def test_batches_become_row_groups() -> None:
-    """A file is made of any batches of one schema."""
+    """Each batch of a schema becomes a row group."""
     schema = pa.schema([("a", pa.int64())])
     batches = [pa.RecordBatch.from_pydict({"a": [n, n + 1]}, schema=schema) for n in (1, 3)]
     file = pq.ParquetFile(io.BytesIO(b"".join(parquet_file(schema, batches))))

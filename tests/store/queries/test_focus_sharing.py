@@ -1,4 +1,4 @@
-"""Shares of prices and quantities are exact, compared with Python's integers."""
+"""Shares of prices and quantities are exact, compared with integers in Python."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def sql_shares(ask: Ask, units: list[int], wholes: list[int]) -> list[tuple[int,
 @settings(max_examples=examples(60))
 @given(units=amounts, whole=wholes, sign=st.sampled_from([1, -1]))
 def test_shares_sum_to_the_whole(ask: Ask, units: list[int], whole: int, sign: int) -> None:
-    """The shares have the sign of the whole and sum to it, and each is near the exact one."""
+    """The shares have the sign of the whole and sum to it, and each is close to the exact one."""
     found = [share for (share,) in sql_shares(ask, [sign * each for each in units], [whole])]
     assert sum(found) == whole
     total = sum(units)
-    # The running sums are shortened to as many digits as fit with the whole.
+    # The running sums are shortened to the number of digits that fits with the whole.
     lost = max(0, len(str(total)) + len(str(abs(whole))) - 37)
     for share, each in zip(found, units, strict=True):
         assert share * whole >= 0
@@ -56,7 +56,7 @@ def test_shares_sum_to_the_whole(ask: Ask, units: list[int], whole: int, sign: i
 @settings(max_examples=examples(40))
 @given(units=amounts, whole=st.integers(-(10**14), 10**14))
 def test_small_wholes_are_rounded_down_at_running_sums(ask: Ask, units: list[int], whole: int) -> None:
-    """As long as all digits fit, the share is the difference of two rounded running sums."""
+    """If all digits fit, a share is the difference of two rounded running sums."""
     total, upto, expected = sum(units), 0, []
     for each in units:
         before, upto = upto, upto + each
@@ -66,7 +66,7 @@ def test_small_wholes_are_rounded_down_at_running_sums(ask: Ask, units: list[int
 
 
 def test_a_line_without_cost_has_its_quantity_once(ask: Ask) -> None:
-    """Of a line that costs nothing the first row has everything."""
+    """If a line costs nothing, its first row has the whole quantity."""
     assert sql_shares(ask, [0, 0], [7]) == [(7,), (0,)]
 
 
@@ -78,6 +78,6 @@ def test_two_wholes_are_shared_in_the_same_proportions(ask: Ask) -> None:
 
 
 def test_decimals(ask: Ask) -> None:
-    """A whole number of some places becomes a decimal."""
+    """A whole number of decimal places becomes a decimal."""
     sql = decimal_of("(-15)::HUGEINT", 18)
     assert [str(value) for value in ask(lambda cursor: cursor.rows(f"SELECT {sql}"))[0]] == ["-1.5E-17"]

@@ -1,4 +1,4 @@
-"""The sums of the graph: of both periods, by environment, resource and payer or topic."""
+"""Sums for the graph, in both periods: by environment, resource, and payer or topic."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ONE = 10**24
 
 
 def test_charges_of_two_periods(read: Read, facts: FactTables) -> None:
-    """An entity of one period only differs from one whose costs are zero in the other."""
+    """An entity that has rows in one period only differs from one whose costs there are zero."""
     shares = [
         Share(DAY, "sa-1", "5"),
         Share(DAY, "sa-1", "-5", line="line-2"),
@@ -37,7 +37,7 @@ def test_charges_of_two_periods(read: Read, facts: FactTables) -> None:
 
 
 def test_topics_of_two_periods(read: Read, facts: FactTables) -> None:
-    """The same of topic rows, with their filters."""
+    """Topic rows are summed in the same way, with their filters."""
     rows = [TopicShare(DAY, "orders", "5"), TopicShare(BEFORE, "orders", "3"), TopicShare(BEFORE, "gone", "1")]
     write_topic_shares(facts, rows)
     found = read(lambda reader: topic_costs_by_cluster(reader, NOW, EARLIER))

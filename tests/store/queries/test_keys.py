@@ -1,4 +1,4 @@
-"""Buckets follow the zone's calendar, through daylight saving and odd offsets."""
+"""Buckets follow the calendar of the time zone, through daylight saving and unusual offsets."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _expected(instant: datetime, unit: str, zone: ZoneInfo) -> str:
 @pytest.mark.parametrize("name", ZONES)
 @pytest.mark.parametrize("unit", BUCKETS)
 def test_every_hour_of_a_year_is_in_the_bucket_of_the_calendar(ask: Ask, name: str, unit: str) -> None:
-    """The labels are what Python's own time zones say, for every quarter of an hour of a year."""
+    """The labels equal those of Python's time zones, for every quarter of an hour of a year."""
     zone = ZoneInfo(name)
     days = DayRange(date(2025, 10, 1), date(2026, 10, 1))
     start = datetime(2025, 10, 1, tzinfo=UTC)
@@ -60,7 +60,7 @@ def test_every_hour_of_a_year_is_in_the_bucket_of_the_calendar(ask: Ask, name: s
 
 
 def test_an_hour_that_comes_twice_is_two_buckets_in_order(ask: Ask) -> None:
-    """When the clock is put back, both hours differ by their offset and stay in the order of time."""
+    """When the clock is put back, the two hours have different offsets and are ordered by time."""
     when = bucket("hour", ZoneInfo("Europe/Berlin"), DayRange(date(2026, 10, 24), date(2026, 10, 27)))
     moments = [microseconds(datetime(2026, 10, 25, hour, tzinfo=UTC)) for hour in (0, 1)]
     sql = f"""

@@ -1,4 +1,4 @@
-"""A scope becomes filters, or an empty result; the modules that may leave it out are listed here."""
+"""A scope becomes filters, or an empty result; this test lists the modules that may ignore it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from chargeback.store.queries.selection import CategoryFilter, ColumnFilter, Sel
 
 WINDOW = instants(date(2026, 1, 1), date(2026, 1, 31))
 CATEGORIES = CategoryIndex({"cost_center": StoredCategory(CostCategory("cost_center"), 1)})
-#: What is decided by the whole bill, and shows no row of it: the calendar, the sums of dimensions (which the scope
-#: chooses from), what bills changed by, whether days are charged as they were billed, and how the cents of a month are
-#: divided among its statements, whether they are of several bills, and at which latest price costs are compared.
+#: What depends on the whole bill and shows none of its rows: the calendar, the sums of dimensions (from which the
+#: scope selects), causes of changed bills, whether days are charged as billed, the division of a month's cents among
+#: its statements, whether these have several bills, and the latest price for comparing costs.
 WHOLE = {
     "reports/statements/compile.py": 2,
     "reports/comparable_costs.py": 1,
@@ -33,7 +33,7 @@ WHOLE = {
 
 
 def test_conditions_are_filters_beside_those_of_the_request() -> None:
-    """Rows must meet every condition of the scope, and the request's own filters."""
+    """Rows must match every condition of the scope, and the request's filters."""
     scope = RowScope.of(
         {"identity_id": ["a", "b"], "tag:team": ["x"], "category:cost_center": ["y"], "environment_id": ["e"]}
     )
@@ -51,7 +51,7 @@ def test_conditions_are_filters_beside_those_of_the_request() -> None:
 
 
 def test_topics_have_columns_of_their_own() -> None:
-    """The resource of a topic's row, and its cluster, is the cluster."""
+    """The resource of a topic's row, like its cluster, is the cluster."""
     for name, column in (
         ("resource_id", "cluster_resource_id"),
         ("cluster_id", "cluster_resource_id"),
@@ -63,7 +63,7 @@ def test_topics_have_columns_of_their_own() -> None:
 
 
 def test_nothing_is_selected_where_the_filter_does_not_exist() -> None:
-    """Identities of bills and topics, and cost categories that are gone."""
+    """Bills and topics have no identities, and a removed cost category has no rows."""
     for dataset, condition in (
         (BILLING_LINES, {"identity_id": ["a"]}),
         (TOPIC_ATTRIBUTIONS, {"identity_id": ["a"], "environment_id": ["e"]}),

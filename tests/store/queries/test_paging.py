@@ -1,4 +1,4 @@
-"""Any page of a list is what a full sort would give there."""
+"""Any page of a list equals that of a full sort."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _shares() -> list[Share]:
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/Denver"])
 @pytest.mark.parametrize("filters", FILTERS, ids=str)
 def test_every_page_equals_a_full_sort(read: Read, facts: FactTables, zone: str, filters: Selection) -> None:
-    """Pages are cut out of the files by arithmetic; together they are the whole list, in order, nothing twice."""
+    """Pages are computed from row counts of files; together they are the whole list, in order, without duplicates."""
     shares = _shares()
     write_shares(facts, shares)
     window = instants(date(2026, 3, 26), date(2026, 4, 1), ZoneInfo(zone))
@@ -89,7 +89,7 @@ def _key(item: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def test_a_page_reads_its_own_days_only(read: Read, facts: FactTables) -> None:
-    """A page that begins after the last row of a day, or ends with it, does not open the file of the other day."""
+    """A page does not open the file of a day whose rows are all before or after it."""
     days = days_from(date(2026, 1, 1), 3)
     write_shares(facts, [Share(day, "sa-1", "1", line=f"line-{number}") for day in days for number in range(2)])
     selection = Selection(instants(days[0], days[-1]))
@@ -100,7 +100,7 @@ def test_a_page_reads_its_own_days_only(read: Read, facts: FactTables) -> None:
 
 
 def test_a_page_past_the_end_is_empty(read: Read, facts: FactTables) -> None:
-    """The total is still returned, however far past the end the page is."""
+    """The total is returned at any offset past the end."""
     write_shares(facts, [Share(date(2026, 1, 1), "sa-1", "1")])
     selection = Selection(instants(date(2026, 1, 1), date(2026, 1, 1)))
     far = Page(10**30, 100)

@@ -58,7 +58,7 @@ def _uses_partials(read: Read, facts: FactTables, *names: str, selection: Select
 
 
 def _both(facts: FactTables, selection: Selection, grouping: Grouping, cursor: Cursor) -> tuple[Aggregate, Aggregate]:
-    """Return the sums of the rows, and those that the reader returns."""
+    """Return the sums of the rows, and those of the reader."""
     reader = TenantReader(cursor, facts, TAGS)
     return _of_rows(reader, selection, grouping), reader.aggregate(CHARGEBACKS, selection, grouping)
 
@@ -121,7 +121,7 @@ def test_partials_and_rows_answer_the_same(
     made_after: int,
     questions: list[tuple[Selection, Grouping, int]],
 ) -> None:
-    """For random bills, with days replaced before and after sums were made, every byte of every result is the same."""
+    """For random bills, with days replaced before and after partials are made, all results are equal to the byte."""
     facts = new_facts(tmp_path_factory.mktemp("law") / "facts")
     for number, shares in enumerate(writes):
         write_shares(facts, shares)
@@ -136,7 +136,7 @@ def test_partials_and_rows_answer_the_same(
 
 @pytest.mark.extensive
 def test_past_the_limit_the_newest_units_are_those_of_the_rows(ask: Ask, facts: FactTables) -> None:
-    """Although only as many days are grouped as are needed: also where months end within a zone's day."""
+    """Results equal those of the rows, although only needed days are grouped, also where months end within a day."""
     days = days_from(date(2026, 1, 26), 67)
     hours = (0, 23)
     write_shares(facts, [Share(day, f"sa-{who}", "1", hour=hour) for day in days for who in range(3) for hour in hours])
@@ -170,15 +170,15 @@ def test_past_the_limit_the_newest_units_are_those_of_the_rows(ask: Ask, facts: 
 def test_partials_answer_only_by_their_columns(
     read: Read, facts: FactTables, ask: Ask, names: tuple[str, ...], selection: Selection, expected: bool
 ) -> None:
-    """Any other column that a query names, in its groups or its filters, makes it read the rows."""
+    """A query that uses any other column, in groups or filters, reads the rows."""
     write_shares(facts, [Share(day, "sa-1", "1") for day in DAYS])
     _make(ask, facts)
     assert _uses_partials(read, facts, *names, selection=selection) is expected
 
 
 def test_they_are_made_once_and_for_replaced_days_only(read: Read, facts: FactTables, ask: Ask) -> None:
-    """A file for each set of columns and week; a replaced day is summed again, the others of its week are kept: their
-    data files are not even read."""
+    """There is a file for each set of columns and week. Only replaced days are summed again; data files of other days
+    are not read."""
     write_shares(facts, [Share(day, "sa-1", "1") for day in DAYS])
     _make(ask, facts)
     first = _files(facts)
@@ -198,7 +198,7 @@ def test_they_are_made_once_and_for_replaced_days_only(read: Read, facts: FactTa
 
 
 def test_a_query_makes_what_is_missing(read: Read, facts: FactTables) -> None:
-    """A first query finds none and makes those it needs; the next one uses them."""
+    """A first query makes the partials that it needs, and the next one uses them."""
     write_shares(facts, [Share(day, "sa-1", "1") for day in DAYS])
     expected = _sums(read, facts, "identity_id")
     assert {path.parent.name for path in _files(facts)} == {kind_of(CHARGEBACKS, ("identity_id",))}
@@ -209,7 +209,7 @@ def test_a_query_makes_what_is_missing(read: Read, facts: FactTables) -> None:
 def test_a_query_reads_the_rows_rather_than_sum_very_many(
     read: Read, facts: FactTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is missing of many rows is left to the run; a part of it, the newest weeks, is made all the same."""
+    """If many rows lack partials, a query reads the rows and makes only those of the newest weeks."""
     write_shares(facts, [Share(day, "sa-1", "1") for day in DAYS])
     monkeypatch.setattr(module, "_MAX_ROWS_AT_ONCE", 6)
     assert not _uses_partials(read, facts, "identity_id")
@@ -217,7 +217,7 @@ def test_a_query_reads_the_rows_rather_than_sum_very_many(
 
 
 def test_where_nothing_can_be_written_the_rows_are_read(read: Read, facts: FactTables) -> None:
-    """A read-only service has the same results."""
+    """Without write access, the results are the same."""
     write_shares(facts, [Share(day, "sa-1", "1.5") for day in DAYS])
     (facts.root / PARTIALS).write_text("no folder")
     assert not _uses_partials(read, facts, "identity_id")
@@ -229,7 +229,7 @@ def test_where_nothing_can_be_written_the_rows_are_read(read: Read, facts: FactT
 def test_damaged_partials_are_made_again(
     read: Read, facts: FactTables, ask: Ask, damage: tuple[Callable[[Path], None], bool]
 ) -> None:
-    """Their sums are never used: the result is the same, and new ones take their place."""
+    """Damaged partials are never used; the result is the same, and new ones replace them."""
     write_shares(facts, [Share(day, f"sa-{n}", "1") for day in DAYS for n in range(3)])
     _make(ask, facts)
     expected, paths = _sums(read, facts, "identity_id"), _files(facts)
@@ -241,7 +241,7 @@ def test_damaged_partials_are_made_again(
 
 
 def test_sums_are_never_made_of_damaged_rows(read: Read, facts: FactTables, ask: Ask) -> None:
-    """They would outlive the repair of the file, whose content has the same digest again."""
+    """Partials of damaged rows would remain after the repair of the file, which has the same digest again."""
     write_shares(facts, [Share(day, "sa-1", "1") for day in DAYS])
     flip_a_bit(Path(file_of(facts, CHARGEBACKS_TABLE, DAYS[0]).path))
     _make(ask, facts)
@@ -250,7 +250,7 @@ def test_sums_are_never_made_of_damaged_rows(read: Read, facts: FactTables, ask:
 
 
 def test_partials_that_vanish_under_a_query_do_no_harm(read: Read, facts: FactTables, ask: Ask) -> None:
-    """The folder may be deleted at any time: the query is run again, over the rows."""
+    """If the folder is deleted at any time, the query runs again over the rows."""
     write_shares(facts, [Share(day, "sa-1", "1") for day in DAYS])
     _make(ask, facts)
     tried: list[bool] = []
@@ -268,7 +268,7 @@ def test_partials_that_vanish_under_a_query_do_no_harm(read: Read, facts: FactTa
 
 
 def test_a_day_that_became_empty_is_no_longer_summed(read: Read, facts: FactTables, ask: Ask) -> None:
-    """Also where it is the first of its week, and the sums of the week were made before."""
+    """An empty day is not summed, even if it was the first of a week that has partials."""
     write_shares(facts, [Share(day, "sa-1", "1") for day in DAYS])
     _make(ask, facts)
     empty = file_of(facts, CHARGEBACKS_TABLE, DAYS[7])
@@ -278,7 +278,7 @@ def test_a_day_that_became_empty_is_no_longer_summed(read: Read, facts: FactTabl
 
 
 def test_sums_that_are_too_large_are_left_to_the_query(read: Read, facts: FactTables, ask: Ask) -> None:
-    """There they are an error that says what is wrong."""
+    """The query then raises an error with the reason."""
     half = "50000000000000000000000000"
     write_shares(facts, [Share(MONDAY, "sa-1", half, line=line) for line in ("a", "b")])
     _make(ask, facts)
@@ -288,7 +288,7 @@ def test_sums_that_are_too_large_are_left_to_the_query(read: Read, facts: FactTa
 
 
 def test_without_partials_the_rows_are_added_up(read: Read, facts: FactTables, ask: Ask) -> None:
-    """Using the rows can be requested, for comparison."""
+    """Partials can be disabled for comparison."""
     write_shares(facts, [Share(MONDAY, "sa-1", "1")])
     _make(ask, facts)
 
@@ -301,7 +301,7 @@ def test_without_partials_the_rows_are_added_up(read: Read, facts: FactTables, a
 
 
 def test_every_kind_has_a_name_of_its_own() -> None:
-    """By table; another definition is another kind."""
+    """The kinds of each table have different names, and a changed definition is another kind."""
     kinds = partial_kinds()
     assert len(kinds[CHARGEBACKS_TABLE]) == len(CHARGEBACKS.partials)
     assert kinds[TOPICS_TABLE]
@@ -313,8 +313,8 @@ def test_every_kind_has_a_name_of_its_own() -> None:
 
 
 def test_many_writers_at_once_do_no_harm(engine: QueryEngine, facts: FactTables) -> None:
-    """Processes make the same sums while days are replaced: every result is that of the rows at the time of its
-    query."""
+    """While processes make the same partials and days are replaced, every result equals that of the rows at the
+    time."""
     write_shares(facts, [Share(day, "sa-1", "1") for day in DAYS])
     done = threading.Event()
 
@@ -340,6 +340,6 @@ def test_many_writers_at_once_do_no_harm(engine: QueryEngine, facts: FactTables)
 
 
 def _of_rows(reader: TenantReader, selection: Selection, grouping: Grouping) -> Aggregate:
-    """The same aggregate without partial aggregates."""
+    """Return the same aggregate without partial aggregates."""
     plan = replace(reader.plan, partials=None)
     return aggregate(plan.sums, CHARGEBACKS, selection, grouping)

@@ -1,4 +1,4 @@
-"""Sums are added up from partial aggregates where these have the columns, and are the same either way."""
+"""Sums use partial aggregates that have the columns, and are the same with or without them."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _answers(cursor: Cursor, facts: FactTables, query: CostQuery) -> Any:
 def test_partials_and_rows_answer_the_same(
     ask: Ask, tmp_path_factory: pytest.TempPathFactory, shares: list[Share], queries: list[CostQuery]
 ) -> None:
-    """Costs and flows of random bills, by anything, filtered by anything, in any zone: to the last digit."""
+    """Costs and flows of random bills are equal to the last digit, for any columns, filters and time zone."""
     facts = new_facts(tmp_path_factory.mktemp("law") / "facts")
     write_shares(facts, shares)
     (facts.root / PARTIALS).write_text("no folder")
@@ -109,7 +109,7 @@ def test_partials_and_rows_answer_the_same(
 
 
 def test_no_row_is_read_where_partials_answer(ask: Ask, facts: FactTables) -> None:
-    """Costs by identity, product, cluster and tag, with their issues and the period before."""
+    """Costs by identity, product, cluster and tag, with issues and the previous period, read no rows."""
     write_shares(facts, [Share(day, name, "1.25") for day in DAYS for name in ("sa-1", "UNALLOCATED")])
     ask(lambda cursor: make_partials(cursor, facts.partials, CHARGEBACKS, facts.snapshot(CHARGEBACKS_TABLE).files))
     by = ("identity_id", "product_type", CLUSTER_ID, "tag:team")
@@ -123,7 +123,7 @@ def test_no_row_is_read_where_partials_answer(ask: Ask, facts: FactTables) -> No
 
 
 def test_what_is_summed_together(ask: Ask, facts: FactTables) -> None:
-    """Columns that one set of partial aggregates has; a filter may need another set, or the rows."""
+    """Columns of one set of partial aggregates are summed together; a filter may need another set, or the rows."""
     by = ("product_type", "identity_id", "resource_id", "tag:team")
     window = instants(DAYS[0], DAYS[1])
     for columns, groups in (
@@ -143,7 +143,7 @@ def test_what_is_summed_together(ask: Ask, facts: FactTables) -> None:
 
 
 def test_rows_are_summed_by_dimension_once(ask: Ask, facts: FactTables) -> None:
-    """However many tables are made of them."""
+    """Rows are summed by dimension once for any number of tables."""
     write_shares(facts, [Share(DAYS[0], "sa-1", "1"), Share(DAYS[0], "sa-2", "2")])
     (facts.root / PARTIALS).write_text("no folder")
     window = instants(DAYS[0], DAYS[0])
@@ -169,7 +169,7 @@ def test_rows_are_summed_by_dimension_once(ask: Ask, facts: FactTables) -> None:
     ],
 )
 def test_keys_say_what_they_read(ask: Ask, name: str, reads: set[str]) -> None:
-    """Of a tag with dates also the day."""
+    """A key reads its columns, and for a dated tag also the day."""
     dated = {"sa-1": {"dated": (DatedValue("a", Period(DAYS[1], None)),)}}
     (key,) = keys_of(CHARGEBACKS, (name,))
 
@@ -181,7 +181,7 @@ def test_keys_say_what_they_read(ask: Ask, name: str, reads: set[str]) -> None:
 
 
 def test_questions_of_one_cursor_do_not_meet(ask: Ask, facts: FactTables) -> None:
-    """Both are read after both were made, with any joins."""
+    """Two queries of a cursor are independent if both are read after both were made."""
     write_shares(facts, [Share(DAYS[0], "sa-1", "1"), Share(DAYS[1], "sa-2", "2", resource="lkc-2")])
     windows = [instants(day, day) for day in DAYS[:2]]
 

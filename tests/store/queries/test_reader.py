@@ -1,4 +1,4 @@
-"""A reader sees one moment of one tenant."""
+"""A reader sees one tenant at one moment."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ALL = Selection(instants(*DAYS))
 
 
 def test_a_write_meanwhile_is_seen_by_the_next_reader(read: Read, facts: FactTables) -> None:
-    """All queries of one reader are about the same version of a table."""
+    """All queries of a reader use the same version of a table."""
     write_shares(facts, [Share(DAYS[0], "sa-1", "1")])
 
     def _before_and_after(reader: TenantReader) -> tuple[int, int, list[date]]:
@@ -39,7 +39,7 @@ def test_a_write_meanwhile_is_seen_by_the_next_reader(read: Read, facts: FactTab
 
 
 def test_it_is_opened_with_the_tags_of_now(engine: QueryEngine, tmp_path: Path) -> None:
-    """A tag that was written before the reader was opened is there."""
+    """A reader has the tags that were written before it was opened."""
     cache = LookupCaches()
     with tenant_store(tmp_path / "storage") as store:
         with open_reader(engine, store, CancellationToken(), cache) as reader:
@@ -51,7 +51,7 @@ def test_it_is_opened_with_the_tags_of_now(engine: QueryEngine, tmp_path: Path) 
 
 
 def test_a_cancelled_token_opens_nothing(engine: QueryEngine, tmp_path: Path) -> None:
-    """Time that ran out in a queue is noticed before anything is read."""
+    """A token that expired in the queue is noticed before anything is read."""
     token = CancellationToken()
     token.cancel()
     with (

@@ -1,4 +1,4 @@
-"""Values are made once for each revision, tables for what they are made of."""
+"""Caches of values by revision, and of tables by key."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from chargeback.store.queries.revision_cache import KeptTables, RevisionCache
 
 
 def test_a_revision_is_made_once() -> None:
-    """Another revision, also an earlier one, replaces the value."""
+    """Another revision, even an earlier one, replaces the value."""
     cache: RevisionCache[str] = RevisionCache()
     assert cache.get("a", 1, lambda: "first") == "first"
     assert cache.get("a", 1, lambda: "again") == "first"
@@ -19,7 +19,7 @@ def test_a_revision_is_made_once() -> None:
 
 
 def test_those_asked_for_last_are_remembered() -> None:
-    """A read makes an entry the newest."""
+    """Reading an entry makes it the newest."""
     cache: RevisionCache[str] = RevisionCache(most=2)
     for name in ("a", "b", "a", "c"):
         cache.get(name, 1, lambda name=name: name)  # type: ignore[misc]
@@ -28,7 +28,7 @@ def test_those_asked_for_last_are_remembered() -> None:
 
 
 def test_a_failure_is_not_remembered() -> None:
-    """The next one tries again."""
+    """After a failure, the next call tries again."""
     cache: RevisionCache[int] = RevisionCache()
     with pytest.raises(ZeroDivisionError):
         cache.get("a", 1, lambda: 1 // 0)
@@ -36,7 +36,7 @@ def test_a_failure_is_not_remembered() -> None:
 
 
 def test_tables_are_kept_as_far_as_there_is_room() -> None:
-    """The most recently used entries stay; a large one is not stored at all."""
+    """The most recently used tables stay, and a large one is not stored."""
     small, large = pa.table({"n": [0] * 16}), pa.table({"n": [0] * 32})
     kept = KeptTables(most_bytes=16 * small.nbytes)
     for name in range(17):

@@ -1,4 +1,4 @@
-"""Only the files of the requested days are read; only the days at the ends may be partial."""
+"""Only files of the requested days are read, and only the first and last day may be partial."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def paths(scan: Scan) -> list[str]:
 
 
 def test_whole_utc_days_need_no_condition() -> None:
-    """A range of UTC days is a list of files and nothing else."""
+    """A range of UTC days is a list of files without a condition."""
     scan = Scan.of(SNAPSHOT, instants(DAYS[1], DAYS[2]))
     assert paths(scan) == ["/2026-01-02", "/2026-01-03"]
     assert not scan.condition().clauses
 
 
 def test_a_zone_filters_its_first_and_last_day() -> None:
-    """East of Greenwich a day begins in the UTC day before."""
+    """East of Greenwich a day begins on the UTC day before."""
     scan = Scan.of(SNAPSHOT, instants(DAYS[1], DAYS[2], ZoneInfo("Europe/Berlin")))
     assert paths(scan) == ["/2026-01-01", "/2026-01-02", "/2026-01-03"]
     assert scan.partial_days == {DAYS[0], DAYS[2]}
@@ -41,7 +41,7 @@ def test_nothing_to_read() -> None:
 
 
 def test_pieces_are_whole_files_in_order() -> None:
-    """Files are combined until they have enough rows; a large one is a piece of its own."""
+    """Files are combined until they have enough rows; a large file is a separate piece."""
     days = [date(2026, 1, day) for day in range(1, 7)]
     files = [DayFile(day, f"/{day:%d}", rows) for day, rows in zip(days, [4, 5, 90, 10, 1, 2], strict=True)]
     scan = Scan.of(Snapshot(1, tuple(files)), instants(days[0], days[-1]))

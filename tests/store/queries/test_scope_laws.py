@@ -1,5 +1,5 @@
-"""Results of a reader with a scope come from the rows of the scope: every query, on random bills, tags, cost categories
-and scopes."""
+"""Results of a reader with a scope come only from the rows of the scope: for every query, on random bills, tags, cost
+categories and scopes."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ SPAN: Final = DayRange(DAYS[0], DAYS[-1] + ONE_DAY)
 ALL: Final = Selection.of_days(SPAN)
 BEFORE: Final = InstantRange(start_of_day(DAYS[0]), start_of_day(DAYS[2]))
 AFTER: Final = InstantRange(start_of_day(DAYS[2]), start_of_day(DAYS[-1] + ONE_DAY))
-#: The numbers of scopes and of bills: 600 scopes for all kinds of queries together, in drills 500 for each kind.
+#: The number of scopes for a bill, and of bills: 600 scopes for all kinds of queries together, in drills 500 for each.
 AT_ONCE, SOME, MANY = 10, 10, 50
-#: How much of the sums of what is visible is kept in memory, in bytes: nothing is summed for it, or kept, or all is.
+#: The memory for sums of visible rows, in bytes: no such sums, none kept, or all kept.
 MEMORY: Final = st.sampled_from([None, 0, 2**30])
 
 Written = Callable[[ScopedWorld, bool], FactTables]
@@ -62,13 +62,13 @@ Asked = Callable[[Callable[[TenantReader], Any]], Any]
 
 
 def kept_sums(memory: int | None) -> VisibleSums | None:
-    """The sums that the readers of one scope keep."""
+    """Return the sums that the readers of one scope share."""
     return None if memory is None else VisibleSums(revision=None, most_bytes=memory)
 
 
 @pytest.fixture
 def written(tmp_path_factory: pytest.TempPathFactory, ask: Ask) -> Written:
-    """Writes a world, with partial aggregates or without."""
+    """Return a function that writes a world, with partial aggregates or without."""
 
     def _write(world: ScopedWorld, kept: bool) -> FactTables:
         facts = new_facts(tmp_path_factory.mktemp("scopes") / "facts")
@@ -85,27 +85,27 @@ def _make_partials(facts: FactTables, dataset: Dataset, cursor: Any) -> None:
 
 
 def units_of(amounts: dict[Any, Decimal]) -> dict[Any, int]:
-    """Amounts in units, without what is nothing."""
+    """Return amounts in units, without zeros."""
     return {key: to_units(amount) for key, amount in amounts.items() if amount}
 
 
 def payer(row: BillRow) -> str | None:
-    """The identity of a row."""
+    """Return the identity of a row."""
     return row.identity_id
 
 
 def topic(row: BillRow) -> tuple[str | None, str | None]:
-    """The cluster and the name of the topic of a row."""
+    """Return the cluster and the name of the topic of a row."""
     return row.resource_id, row.topic_name
 
 
 def column_of(name: str, row: BillRow) -> str | None:
-    """A column of a row."""
+    """Return a column of a row."""
     return row.subject[name]
 
 
 def summed(rows: list[BillRow], visible: dict[int, int], key: Callable[[BillRow], Any]) -> dict[Any, int]:
-    """The visible units by something of a row, without what is nothing."""
+    """Return the visible units by a key of the rows, without zeros."""
     sums: dict[Any, int] = defaultdict(int)
     for place, units in visible.items():
         sums[key(rows[place])] += units
@@ -293,8 +293,8 @@ def _check_topics(asked: Asked, world: ScopedWorld, scope: RowScope) -> None:
 def test_rows_and_sums_within_random_scopes(
     ask: Ask, written: Written, check: Callable[[Asked, ScopedWorld, RowScope], None], bills: int
 ) -> None:
-    """Every reader returns rows of the scope only; an amount is the visible part of the row, and every total is the sum
-    of these."""
+    """Every reader returns only rows of the scope; each amount is the visible part of its row, and every total is the
+    sum of these."""
 
     @settings(max_examples=examples(bills))
     @given(worlds(handing_on=False), st.booleans(), MEMORY, st.lists(SCOPES, min_size=AT_ONCE, max_size=AT_ONCE))
@@ -319,7 +319,7 @@ def _check(
 
 
 def _with_filters(selection: Selection, scope: RowScope, dataset: Dataset) -> Selection | None:
-    """The selection with the scope as filters; None where these do not exist."""
+    """Return the selection with the scope as filters, or None if the dataset does not have them."""
     columns, tags, categories = list(selection.columns), list(selection.tags), list(selection.categories)
     for name, values in scope.conditions:
         kind, _, key = name.partition(":")
@@ -362,8 +362,8 @@ def test_a_scope_is_filters(
     scope: RowScope,
     request: Selection,
 ) -> None:
-    """A reader's results within a scope equal those of an unscoped reader with the same filters, also where values of
-    categories reallocate cost."""
+    """Results of a scoped reader equal those of an unscoped reader with the same filters, also if categories reallocate
+    cost."""
     facts = written(world, kept)
     filtered = _with_filters(request, scope, CHARGEBACKS)
     if filtered is None:
@@ -383,7 +383,7 @@ def test_a_scope_is_filters(
         return flow(reader, selection, BEFORE, ("resource_id", "identity_id"), (2, 2))
 
     def _changes(reader: TenantReader, selection: Selection) -> Any:
-        # Effects are parts of the bills that the scope shows, and of all bills without one.
+        # Effects are parts of the bills in the scope, or of all bills without one.
         found = changes(reader, selection, BEFORE, ("identity_id",))
         assert all(to_units(sum(each.effects.values(), Decimal(0))) == to_units(each.delta) for each in found.items)
         return [(each.key, each.before, each.after) for each in found.items], found.days
@@ -413,7 +413,7 @@ def _answer(
 @settings(max_examples=examples(10))
 @given(worlds(handing_on=False), SCOPES)
 def test_shares_of_tags_are_of_what_is_visible(ask: Ask, written: Written, world: ScopedWorld, scope: RowScope) -> None:
-    """Shares of tags are of the visible cost; days and dates are those of everything."""
+    """Shares of tags refer to the visible cost; days and dates are those of all rows."""
     facts = written(world, False)
     visible = world.visible(world.charges, scope)
     whole = sum(visible.values())

@@ -30,7 +30,7 @@ def test_values_are_bound_never_written() -> None:
 
 
 def test_no_filters_is_no_condition() -> None:
-    """A request without filters filters nothing."""
+    """A request without filters has no condition."""
     condition = Selection(WINDOW).condition(CHARGEBACKS, TagIndex())
     assert condition.clauses == ()
     assert condition.sql == "TRUE"
@@ -43,7 +43,7 @@ def test_only_declared_columns_filter() -> None:
 
 
 def test_only_values_that_the_sql_names_are_bound() -> None:
-    """The database refuses a value that is not used."""
+    """Every bound value is used, because the database refuses others."""
     tags = TagIndex.undated({"sa": {"team": "a"}}, {"lkc": {"team": "b"}})
     for values in (None, {"a"}, {"b"}, {"c"}, {"UNTAGGED"}, {"a", "UNTAGGED"}):
         for dataset in (CHARGEBACKS, BILLING_LINES, TOPIC_ATTRIBUTIONS):
@@ -53,7 +53,7 @@ def test_only_values_that_the_sql_names_are_bound() -> None:
 
 
 def test_without_such_a_tag_everything_is_untagged() -> None:
-    """Rows without a tag are all rows where nothing has it, and need no condition."""
+    """If no entity has a tag, all rows are untagged, which needs no condition."""
     tag = TagFilter("team", frozenset(["x", "UNTAGGED"]))
     assert Selection(WINDOW, tags=(tag,)).condition(CHARGEBACKS, TagIndex()).clauses == ()
     assert Selection(WINDOW, tags=(TagFilter("team"),)).condition(CHARGEBACKS, TagIndex()).sql == "(FALSE)"
@@ -67,7 +67,7 @@ TAGS = TagIndex.undated(
 
 @pytest.fixture
 def shares(facts: FactTables) -> list[Share]:
-    """Everybody on every resource in every environment, and in none."""
+    """Write every identity on every resource, in every environment and in none."""
     made = [
         Share(date(2026, 1, 5), who, "1", resource=what, environment=where, portion=number)
         for number, (who, what, where) in enumerate(product(PEOPLE, ("lkc-1", "lkc-2", "lkc-3"), ("env-1", "e2", None)))
@@ -82,8 +82,8 @@ def _tag(share: Share) -> str:
 
 @pytest.mark.parametrize("excludes", [False, True])
 def test_filters_let_through_what_they_say(read: Read, shares: list[Share], excludes: bool) -> None:
-    """Values of one filter are alternatives, the empty one is a missing value; what excludes lets through the rest,
-    rows without a value included."""
+    """Values of a filter are alternatives, and an empty one is a missing value; an excluding filter keeps all other
+    rows, including those without a value."""
     for wanted in ({"env-1"}, {"env-1", "e2"}, {""}, {"", "e2"}, {"nowhere"}):
         column = ColumnFilter("environment_id", frozenset(wanted), excludes)
         found = _found(read, Selection(WINDOW, (column,)))
@@ -99,7 +99,7 @@ def test_filters_let_through_what_they_say(read: Read, shares: list[Share], excl
 
 
 def test_the_least_amount_is_let_through(read: Read, facts: FactTables) -> None:
-    """Rows of less than the least amount are left out; those of just that are not."""
+    """Rows below the minimum amount are left out; rows with exactly this amount are not."""
     amounts = ("-2", "1.999999999999", "2", "2.000000000001")
     write_shares(facts, [Share(date(2026, 1, 5), "sa-1", each, portion=n) for n, each in enumerate(amounts)])
     assert _found(read, Selection(WINDOW, min_amount=Decimal(2))) == 2
@@ -107,7 +107,7 @@ def test_the_least_amount_is_let_through(read: Read, facts: FactTables) -> None:
 
 
 def test_filters_must_all_match(read: Read, shares: list[Share]) -> None:
-    """Filters of different columns and tags narrow together, also two of one column."""
+    """All filters must match, including two of the same column."""
     columns = (
         *equal(resource_id="lkc-1", environment_id="env-1"),
         ColumnFilter("identity_id", frozenset(["sa-1", "sa-2"])),

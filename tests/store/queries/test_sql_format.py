@@ -1,4 +1,4 @@
-"""The database writes values exactly as the rest of the service does."""
+"""The database formats values exactly like the rest of the service."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from tests.support.laws import examples
 from tests.support.readers import Ask
 
 FORMULAS = st.sampled_from("=+-@'\";\t\r\n")
-INVERSE = re.compile(r"(^|[;\t\r\n])'")  # as the documentation tells it
+INVERSE = re.compile(r"(^|[;\t\r\n])'")  # as documented
 QUICK = settings(deadline=None, max_examples=examples(60))
 
 
 @QUICK
 @given(st.decimals(min_value=Decimal("-1e25"), max_value=Decimal("1e25"), places=12))
 def test_amounts_are_plain_decimals(ask: Ask, value: Decimal) -> None:
-    """An amount's text is that of the model: two decimals at least, no exponent, no superfluous zeros."""
+    """The text of an amount is that of the model: at least two decimals, no exponent, no other trailing zeros."""
     sql = f"SELECT {decimal_text('x')} FROM (SELECT $v::VARCHAR::DECIMAL(38, 12) AS x)"
     assert ask(lambda cursor: cursor.rows(sql, {"v": f"{value:f}"})) == [(render(value),)]
 
@@ -60,7 +60,7 @@ def test_awkward_amounts(ask: Ask, value: str) -> None:
     )
 )
 def test_sums_with_further_digits_are_plain_decimals(ask: Ask, values: list[tuple[Decimal, int]]) -> None:
-    """In texts and in Python they are the DECIMAL and its further digits, for either sign."""
+    """Texts and values equal the DECIMAL plus its further digits, for either sign."""
     parts = [in_parts(f"'{whole:f}'::DECIMAL(38, 12)", f"'{fine}'::HUGEINT") for whole, fine in values]
     ((texts, *sums),) = ask(lambda cursor: cursor.rows(f"SELECT {exact_texts(parts)}, {', '.join(parts)}"))
     assert texts == [render(each) for each in sums]
@@ -68,7 +68,7 @@ def test_sums_with_further_digits_are_plain_decimals(ask: Ask, values: list[tupl
 
 
 def test_instants_are_utc(ask: Ask) -> None:
-    """Instants end in Z; fractions of a second only where there are any."""
+    """Instants end in Z, and have fractions of a second only if needed."""
     sql = f"SELECT {instant_text('x')} FROM (SELECT make_timestamptz($us) AS x)"
     assert ask(lambda cursor: cursor.rows(sql, {"us": 1767225600000000})) == [("2026-01-01T00:00:00Z",)]
     assert ask(lambda cursor: cursor.rows(sql, {"us": 1767225600500000})) == [("2026-01-01T00:00:00.5Z",)]
@@ -77,8 +77,8 @@ def test_instants_are_utc(ask: Ask) -> None:
 @QUICK
 @given(st.text(FORMULAS | st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), max_size=20))
 def test_csv_fields_survive_and_do_nothing(ask: Ask, value: str) -> None:
-    """Removing one apostrophe at its beginning and after each separator restores a text; no cell in a spreadsheet
-    begins a formula, whichever separator the spreadsheet uses. Python writes what the database writes."""
+    """Removing one apostrophe at the beginning and after each separator restores a text; no spreadsheet cell begins a
+    formula, for any separator. Python writes the same as the database."""
     sql = f"SELECT {csv_text('x')} FROM (SELECT $v::VARCHAR AS x)"
     ((field,),) = ask(lambda cursor: cursor.rows(sql, {"v": value}))
     assert csv_field(value) == field
@@ -105,14 +105,14 @@ def test_csv_fields_survive_and_do_nothing(ask: Ask, value: str) -> None:
     ],
 )
 def test_apostrophes_in_csv_fields(ask: Ask, value: str, written: str) -> None:
-    """Two texts never give the same field, and what needs no apostrophe gets none."""
+    """Different texts have different fields, and an apostrophe is added only if needed."""
     sql = f"SELECT {csv_text('x')} FROM (SELECT $v::VARCHAR AS x)"
     ((field,),) = ask(lambda cursor: cursor.rows(sql, {"v": value}))
     assert next(csv.reader(io.StringIO(field, newline=""), strict=True)) == [written]
 
 
 def test_json_in_csv_fields(ask: Ask) -> None:
-    """It stays JSON of the same value, without a separator."""
+    """JSON stays JSON of the same value, without a separator."""
     sql = f"SELECT {csv_json('x')} FROM (SELECT $v::VARCHAR AS x)"
     ((field,),) = ask(lambda cursor: cursor.rows(sql, {"v": '{"a":"x;","b":";=1"}'}))
     (read,) = next(csv.reader(io.StringIO(field, newline=""), strict=True))
@@ -123,7 +123,7 @@ def test_json_in_csv_fields(ask: Ask) -> None:
 @QUICK
 @given(st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), max_size=20))
 def test_json_objects_are_sorted_and_leave_nulls_out(ask: Ask, value: str) -> None:
-    """Metadata is JSON with sorted keys, for any texts."""
+    """Metadata is JSON with sorted keys and without nulls, for any texts."""
     expression = json_object([("b", json_text("x")), ("a", "NULL"), ("aa", "'1'")])
     ((text,),) = ask(lambda cursor: cursor.rows(f"SELECT {expression} FROM (SELECT $v::VARCHAR AS x)", {"v": value}))
     assert list(json.loads(text).items()) == [("aa", 1), ("b", value)]

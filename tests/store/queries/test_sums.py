@@ -1,4 +1,4 @@
-"""The shares of the cost with a tag have four decimal places."""
+"""The shares of cost with a tag, to four decimal places."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KEYS = ["owner", "team", *(f"k{number:02}" for number in range(12))]
 
 
 def test_shares_of_the_cost(read: Read, facts: FactTables) -> None:
-    """By tags of identities and resources, for more keys than one query takes."""
+    """Tags of identities and resources count, for more keys than one query takes."""
     write_shares(facts, [Share(DAY, "sa-1", "1"), Share(DAY, "sa-2", "2", resource="lkc-2")])
     tags = TagIndex.undated({"sa-1": {"team": "a"}}, {"lkc-2": {"team": "b", "k11": "x"}, "lkc-1": {"owner": "me"}})
     found = read(lambda reader: tag_coverage(reader, WINDOW, KEYS), tags)
@@ -28,7 +28,7 @@ def test_shares_of_the_cost(read: Read, facts: FactTables) -> None:
 
 
 def test_without_cost_there_is_no_share(read: Read, facts: FactTables) -> None:
-    """Neither of nothing nor of refunds."""
+    """There is no share of zero cost or of refunds."""
     assert read(lambda reader: tag_coverage(reader, WINDOW, ["team"])) == {"team": None}
     write_shares(facts, [Share(DAY, "sa-1", "-1")])
     assert read(lambda reader: tag_coverage(reader, WINDOW, ["team"])) == {"team": None}

@@ -1,4 +1,4 @@
-"""A row has the tags of its UTC day, the same ones wherever it is seen."""
+"""A row has the tags of its UTC day, in every query."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ TOPICS = ("orders", "returns")
 
 #: The values of a key of an entity: (value, first day, day after the last).
 Spell = tuple[str, date | None, date | None]
-#: By entity, then by key.
+#: Values by entity, then by key.
 Spells = Mapping[str, Mapping[str, Sequence[Spell]]]
 
 
@@ -58,7 +58,7 @@ class RandomTags:
     resources: Spells
 
     def of(self, identity: str, resource: str, day: date) -> dict[str, str]:
-        """Resolve the tags of a row, by looking at each."""
+        """Return the tags of a row, by checking each of them."""
         found: dict[str, str] = {}
         for spells in (self.resources.get(resource, {}), self.identities.get(identity, {})):
             for key, values in spells.items():
@@ -68,7 +68,7 @@ class RandomTags:
         return dict(sorted(found.items()))
 
     def index(self) -> TagIndex:
-        """Return them as queries see them."""
+        """Return the tags as queries use them."""
         return TagIndex(_indexed(self.identities), _indexed(self.resources))
 
 
@@ -85,7 +85,7 @@ def _indexed(spells: Spells) -> dict[str, dict[str, tuple[DatedValue, ...]]]:
 
 @st.composite
 def spells(draw: st.DrawFn) -> list[Spell]:
-    """Values on days that do not overlap, with gaps or without, or one for ever."""
+    """Draw values on days that do not overlap, with or without gaps, or one without dates."""
     ends = sorted(draw(st.sets(st.sampled_from(DAYS), max_size=3)))
     values = [draw(st.sampled_from(["a", "b", "c=;", None])) for _ in range(len(ends) + 1)]
     return [
@@ -154,7 +154,7 @@ def test_a_row_has_the_same_tags_everywhere(
     tag: TagFilter,
     zone: ZoneInfo,
 ) -> None:
-    """In lists, files, sums and filters, from rows or from kept sums: those that a look at every tag finds."""
+    """In lists, files, sums and filters, from rows or partials, a row has the tags that a naive check finds."""
     facts = new_facts(tmp_path_factory.mktemp("facts"))
     made = [replace(share, portion=number) for number, share in enumerate(made)]
     write_shares(facts, made)
@@ -218,7 +218,7 @@ def _check_sums(ask: Callable[..., Any], rows: list[dict[str, Any]], tag: TagFil
     window = instants(DAYS[1], DAYS[-2], zone)
     selection = Selection(window, tags=(tag,))
     inside = [row for row in rows if window.start <= row["timestamp"] < window.end and _matches(tag, row["tags"])]
-    # With a tag there are kept sums by resource; by type of cost there are none.
+    # With a tag there are partial sums by resource, but none by type of cost.
     for by in ("resource_id", "cost_type"):
         names = (by, "tag:team", "tag:env")
         grouping = Grouping(names, "month", zone)
@@ -234,7 +234,7 @@ def _check_sums(ask: Callable[..., Any], rows: list[dict[str, Any]], tag: TagFil
 
 
 def _one_month(buckets: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Add up the buckets of two months."""
+    """Return the buckets of two months added up."""
     sums: dict[tuple[str, ...], Decimal] = defaultdict(Decimal)
     names = tuple(buckets[0]["dimensions"]) if buckets else ()
     for each in buckets:
@@ -247,7 +247,7 @@ def _teams(row: dict[str, Any]) -> tuple[str, str]:
 
 
 def _check_dimensions(ask: Callable[..., Any], rows: list[dict[str, Any]], tag: TagFilter) -> None:
-    """Sums of two periods by a column that no kept sums have together with what a tag needs."""
+    """Check sums of two periods by a column that no partial sums have together with the columns of a tag."""
     windows = [instants(DAYS[0], DAYS[6]), instants(DAYS[7], DAYS[-1])]
 
     def _selected(reader: TenantReader, *by: str) -> list[Any]:
@@ -291,7 +291,7 @@ def _check_coverage(ask: Callable[..., Any], rows: list[dict[str, Any]]) -> None
 def test_topics_have_the_tags_of_their_days(
     read: Read, tmp_path_factory: pytest.TempPathFactory, tags: RandomTags, tag: TagFilter
 ) -> None:
-    """A topic is a resource; it has no identity."""
+    """A topic is a resource and has no identity."""
     facts = new_facts(tmp_path_factory.mktemp("facts"))
     made = [TopicShare(day, name, f"{number}.5") for number, day in enumerate(DAYS) for name in TOPICS]
     write_topic_shares(facts, made)
@@ -309,7 +309,7 @@ def test_topics_have_the_tags_of_their_days(
 
 
 def test_tags_without_dates_are_looked_up_without_days() -> None:
-    """Then the SQL names no day, so that sums by dimension can be used; a single date of a holder changes that."""
+    """Without dates the SQL uses no day, so that sums by dimension can be used; a single dated value changes that."""
     undated = TagIndex.undated({"sa-1": {"team": "a"}}, {"lkc-1": {"team": "b"}})
     condition = Selection(ALL.window, tags=(TagFilter("team"),)).condition(CHARGEBACKS, undated)
     assert "date" not in condition.sql
@@ -319,7 +319,7 @@ def test_tags_without_dates_are_looked_up_without_days() -> None:
 
 
 def test_an_entity_that_changes_hands(read: Read, facts: FactTables) -> None:
-    """What it cost until the day before is the former team's, and the rest the new one's."""
+    """Costs until the day before the change belong to the former team, and later ones to the new team."""
     write_shares(facts, [Share(day, "sa-1", "1") for day in DAYS])
     moved = DAYS[4]
     tags = RandomTags({"sa-1": {"team": [("old", None, moved), ("new", moved, None)]}}, {})

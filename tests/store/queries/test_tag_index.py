@@ -1,4 +1,4 @@
-"""Tags are resolved as of now for the day of a row, and loaded only when they have changed."""
+"""Present tags are resolved for the day of a row, and loaded only when they have changed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DAY = date(2026, 2, 28)
 
 
 def test_the_identity_wins() -> None:
-    """On the same key the one that pays decides; keys come sorted."""
+    """The identity's tag takes precedence over the resource's; keys are sorted."""
     tags = TagIndex.undated({"sa": {"team": "payer"}}, {"lkc": {"team": "operator", "env": "prod"}})
     assert list(tags.resolve("sa", "lkc", DAY).items()) == [("env", "prod"), ("team", "payer")]
     assert tags.resolve("sa", "other", DAY) == {"team": "payer"}
@@ -35,7 +35,7 @@ def test_tags_of_some() -> None:
 
 
 def test_a_value_holds_on_its_days_only() -> None:
-    """From the first day on, up to the day before the last; where the identity's ends, the resource's shows."""
+    """A value holds from its first day to the day before its end; after the identity's, the resource's applies."""
     team = (DatedValue("a", Period(None, MARCH)), DatedValue("b", Period(MARCH, OCTOBER)))
     tags = TagIndex({"sa": {"team": team}}, {"lkc": {"team": (DatedValue("operator"),), "env": (DatedValue("x"),)}})
     found = {day: tags.resolve("sa", "lkc", day)["team"] for day in (DAY, MARCH, date(2026, 9, 30), OCTOBER)}
@@ -47,7 +47,7 @@ def test_a_value_holds_on_its_days_only() -> None:
 
 
 def test_tags_are_loaded_again_only_after_a_write(tmp_path: Path) -> None:
-    """The same revision gives the same index; a new tag gives a new one."""
+    """The same revision returns the same index; a new tag gives a new one."""
     cache = TagCache()
     with control_database("sqlite", tmp_path) as database:
         with database.read() as connection:

@@ -1,4 +1,4 @@
-"""Topic rows as questions see them; what the API makes of them is tested there."""
+"""Topic rows in queries; the API's use of them is tested there."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TAGS = TagIndex.undated(
 
 @pytest.fixture
 def filled(facts: FactTables) -> FactTables:
-    """Three days, two topics, every third hour."""
+    """Return tables with three days, two topics, and rows at three hours."""
     write_topic_shares(
         facts,
         [TopicShare(day, topic, "0.000000000001", hour=hour) for day in DAYS for topic in "ab" for hour in (0, 3, 23)],
@@ -50,7 +50,7 @@ def _sums(read: Read, *by: str, selection: Selection = ALL, **more: Any) -> Aggr
 
 
 def test_nothing_is_an_empty_answer(read: Read, facts: FactTables) -> None:
-    """A tenant without topic rows has empty lists and sums of nothing."""
+    """A tenant without topic rows has empty lists and zero sums."""
     assert read(lambda reader: reader.list_rows(TOPIC_ATTRIBUTIONS, ALL, Page(0, 10))) == ([], 0)
     assert _sums(read, "topic_name") == Aggregate([], {"total_amount": "0.00", "total_rows": 0})
     assert read(lambda reader: reader.dates(TOPIC_ATTRIBUTIONS)) == []
@@ -58,7 +58,7 @@ def test_nothing_is_an_empty_answer(read: Read, facts: FactTables) -> None:
 
 
 def test_a_zone_moves_the_days_and_agrees_with_the_file(read: Read, filled: FactTables) -> None:
-    """List, sums and file of a range in another zone hold the same rows, over a change of the clock."""
+    """List, sums and file of a range in another zone have the same rows, across a change of the clock."""
     berlin = ZoneInfo("Europe/Berlin")
     selection = Selection(instants(DAYS[1], DAYS[1], berlin))
     _, total = read(lambda reader: reader.list_rows(TOPIC_ATTRIBUTIONS, selection, Page(0, 10)))
@@ -84,12 +84,12 @@ def test_a_zone_moves_the_days_and_agrees_with_the_file(read: Read, filled: Fact
     ],
 )
 def test_tag_filters_look_at_the_topic_alone(read: Read, filled: FactTables, tag: TagFilter, rows: int) -> None:
-    """Neither the cluster's tags nor those of an identity of that name count."""
+    """Tags of the cluster, or of an identity with the topic's name, do not count."""
     assert _sums(read, "tag:team", selection=replace(ALL, tags=(tag,))).totals["total_rows"] == rows
 
 
 def test_two_tags_at_once(read: Read, filled: FactTables) -> None:
-    """Groups by two tags have a column each, and filters must all hold."""
+    """Groups by two tags have a column for each, and all filters must match."""
     both = (TagFilter("team", frozenset(["x"])), TagFilter("other", frozenset(["UNTAGGED"])))
     sums = _sums(read, "tag:team", "tag:other", unit="month", selection=replace(ALL, tags=both))
     assert [each["dimensions"] for each in sums.buckets] == [{"tag:team": "x", "tag:other": "UNTAGGED"}]

@@ -1,4 +1,4 @@
-"""A version identifies all data that results are made of."""
+"""A version identifies all data from which results are made."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DAY = date(2026, 1, 2)
 
 
 def test_versions(tmp_path: Path) -> None:
-    """Without a change they are the same; a day that is written or calculated makes another."""
+    """Without a change the version is the same; a day that is written or calculated changes it."""
     with tenant_store(tmp_path) as store:
         tags = LookupCaches()
         first = read_version(store, CancellationToken(), tags)

@@ -1,4 +1,4 @@
-"""Sums of what a scope shows: made once for each file, for as long as nothing that decides them changes."""
+"""Sums of the visible rows of a scope, made once for each file, until the scope's data changes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _files(*days: date) -> list[DayFile]:
 
 
 class Maker:
-    """Sums files: one row for each of its days; records the files of each call."""
+    """Sums files to one row for each day, and records the files of each call."""
 
     def __init__(self) -> None:
         self.asked: list[list[date | None]] = []
@@ -50,7 +50,7 @@ class Maker:
 
 
 def test_each_file_is_summed_once() -> None:
-    """Another question about the same days, or some of them, sums nothing; about more days, only the new ones."""
+    """A query of the same days, or some of them, sums nothing; one of more days sums only the new ones."""
     sums, make = VisibleSums(None, most_bytes=1_000), Maker()
     for asked in (DAYS[1:3], DAYS[1:2], DAYS, DAYS):
         found = sums.of(CHARGEBACKS, COLUMNS, _files(*asked), make)
@@ -68,7 +68,7 @@ def test_days_between_the_files_are_left_out() -> None:
 
 
 def test_what_is_too_large_is_not_kept() -> None:
-    """The sums by one set of columns do not displace those of others; the next question reads the rows at once."""
+    """Large sums by one set of columns do not displace others; the next query reads the rows directly."""
     sums, make = VisibleSums(None, most_bytes=30), Maker()
     assert sums.of(CHARGEBACKS, COLUMNS, _files(*DAYS), make) is not None
     assert sums.of(CHARGEBACKS, COLUMNS, _files(*DAYS), make) is None
@@ -79,7 +79,7 @@ def test_what_is_too_large_is_not_kept() -> None:
 
 
 def test_the_scopes_that_were_asked_for_last_stay() -> None:
-    """All sums together are limited."""
+    """The size of all sums together is limited."""
     cache = VisibleSumsCache(most_bytes=100)
     kept = {name: cache.get(name, 1) for name in "abcde"}
     for each in kept.values():
@@ -108,7 +108,7 @@ def _by(facts: FactTables, sums: VisibleSums, ask: Ask, column: str, selection: 
 
 
 def test_the_next_question_opens_no_file(facts: FactTables, ask: Ask) -> None:
-    """It also has other filters, parts of days, and days that were restated meanwhile."""
+    """Later queries need no file, also with other filters and parts of days; restated days are summed again."""
     write_shares(
         facts, [Share(day, who, "1.5", hour=hour) for day in DAYS for who in ("sa-1", "sa-2") for hour in (0, 7)]
     )
