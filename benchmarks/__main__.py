@@ -60,7 +60,7 @@ _OF_TENANTS: Final = (
     "limit",
     "light",
 )
-#: Measured only on request: a thousand tenants take half an hour.
+#: Measured only on request: the round of a thousand tenants takes half an hour.
 _FLEET: Final = "fleet"
 _TENANTS: Final = 1000
 #: The queries of the tenant of ``--huge``.
@@ -103,7 +103,7 @@ def main() -> int:
 
 
 def _committed(given: argparse.Namespace) -> Path | None:
-    """Return the committed file of the results, if the run is as those in the repository are."""
+    """Return the committed file of the results, or None if the run differs from those in the repository."""
     if given.only == [_FLEET] and given.tenants == _TENANTS:
         return report.FLEET_RESULTS
     if given.quick or given.only:
@@ -170,7 +170,7 @@ def _figures(given: argparse.Namespace, wanted: set[str], scratch: Path) -> Iter
 
 
 def _alone(given: argparse.Namespace, wanted: set[str], data: Path, scratch: Path) -> Iterator[Figure]:
-    """Measure everything that needs none of the usual tenants."""
+    """Measure everything that does not use the tenants of several sizes."""
     if _FLEET in wanted:
         yield from fleet(scratch, tenants=given.tenants)
     if "calculate" in wanted:

@@ -1,6 +1,6 @@
 """A server that responds to every request at once with the same few bytes: the floor of a response on a busy machine.
 
-``python -m benchmarks.bare PORT`` serves until it is ended.
+``python -m benchmarks.bare PORT`` serves until it is stopped.
 """
 
 from __future__ import annotations

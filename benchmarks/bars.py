@@ -1,7 +1,7 @@
 """The bars that figures must reach: ratios to other figures of the same run on the same machine, and sizes.
 
-Hardly any bar is a time, because machines differ by more than a factor of two. Some bars have a margin in ms, and one
-is nothing else; this applies to a machine of nominal speed and grows with the time of the yardstick on a slower one.
+Few bars are times, because machines differ in speed by more than a factor of two. A bar that is a time, or has a margin
+in ms, is for a machine of nominal speed. On a slower machine it grows with the time of the yardstick.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Judgement:
 class _Rule:
     """The bar of all figures whose key matches ``keys``; None if the run has no value to compare with.
 
-    ``of`` names the base in texts, ``base`` finds it; ``margin`` is in ms on a machine of nominal speed.
+    ``of`` is the name of the base in texts, ``base`` finds it; ``margin`` is in ms on a machine of nominal speed.
     """
 
     keys: str
@@ -115,39 +115,39 @@ _RULES: Final = (
         lambda key: f"{key.partition(' / ')[0]} / peak memory",
     ),
     _at_floor(r"(aggregate|topic aggregate|list|small), .*", 1.3, margin=8),
-    # For the sums of a large tenant: a tenth of the time to read its rows, plus the cost of every response. By identity
-    # and by tag there are more sums to add up, and ten thousand buckets to write.
+    # Sums of a large tenant take a tenth of the time to read its rows, plus the cost of every response. By identity and
+    # by tag there are more sums to add up, and ten thousand buckets to write.
     _at_reference(r"sums, (large|huge) / by (product_type|resource_id|environment_id) and .*", 0.1, margin=12),
     _at_reference(r"sums, middle / by (product_type|resource_id|environment_id) and .*", 0.25, margin=12),
     _at_reference(r"sums, (large|huge) / by (identity_id|tag:team) and .*", 0.5, margin=12),
     _at_reference(r"sums, usual / by .*", 1, margin=5),
     _at_reference(r"sums, (middle|large|huge) / costs by .*", 0.6, margin=20),
-    # Copies of objects are files like others; each is checked before it is read.
+    # A copy of an object is read like any other file, after it has been checked.
     _at_reference(r"copies, .* / .*(?<!, which fetches them)", 1.3, margin=12),
-    # Sums of a scope's visible rows are no more than those of everything; the first query makes them.
+    # Sums within a scope read no more rows than sums of everything; the first query creates them.
     _at_reference(r"scopes, .* / by .*(?<!, first time)", 1.5, margin=8),
-    # The books are sums as of instants, for the days with replaced content.
+    # For days with replaced content, posted amounts are sums as of an instant.
     _at_reference(r"closing, .* / posted by .*, a month", 1.5, margin=2),
-    # First, both sides of the corrections are read, and the state of the tables when each month was closed.
+    # The first query also reads both sides of the corrections, and the state of the tables when each month was closed.
     _at_reference(r"closing, .* / posted by .*, first asked", 3, margin=50),
-    # A simulation is the calculation of its days, and a few sums.
+    # A simulation calculates its days, and a few sums.
     _at_reference(r"simulate, .* / .*", 1.3),
-    # A method is good if it is rarely wrong and finds what happens; a forecast, if it beats the last week by a third.
+    # A method is good if it is rarely wrong and finds the changes; a forecast, if it beats the last week by a third.
     _at_size(r"stands out, .* / false alarms in 100 series-months", 5),
     _at_size(r"stands out, .* / .* found", 95),
     _at_time(r"stands out / [\d,]+ series of .*", 10),
     _at_reference(r"forecast, .* / (scatters|has spikes): .*", 0.7),
     _at_reference(r"forecast, (5|10)% noise / grows by half: .*", 0.7),
     _at_reference(r"forecast, .* / (grows by half|has had a step): .*", 0.85),
-    # A response that the client still has, or that was sent before, costs no query.
+    # A response that the client already has, or that is cached, needs no query.
     _at_reference(r"dashboard, .*, (304|cached)", 0.1, margin=12),
-    # A line is calculated again and compared in every revision of its day, where the floor only finds its rows.
+    # A line is calculated again and compared in every revision of its day; the floor only finds its rows.
     _at_floor(r"trust, .* / explain, p95", 2, margin=30),
     _at_floor(r"trust, .* / aggregate as of an earlier instant", 1.3, margin=8),
     _at_floor(r"trust, .* / (difference of two instants|changes of .*)", 2, margin=20),
     _at_floor(r"trust, .* / reconciliation of .*", 1.3, margin=12),
     _at_time(r"categories / resolve .*", 200),
-    # Values are the plain sums of their rows; with a split and a share, few sums more.
+    # Values are the plain sums of their rows; a split and a share add few more.
     _at_reference(r"categories, .* / by category.* and day, all", 2, margin=8),
     _at_figure(rf"aggregate, .*{ZONE_SUFFIX}", 1.5, "UTC", lambda key: key.removesuffix(ZONE_SUFFIX)),
     _at_figure(
@@ -156,7 +156,7 @@ _RULES: Final = (
     _at_floor(r"tags, .* / bulk by filter", 1.5, margin=10),
     _at_floor(r"export, large / rows to the socket", 0.6),
     _at_size(r"export, .* / growth of memory", 200),
-    # On an otherwise idle machine, a bare server responds within about 5 ms under this load: together 50 ms.
+    # On an otherwise idle machine, a bare server responds within about 5 ms under this load: the bar is 50 ms.
     _at_floor(r"while busy, .* / /health, p99", 2, margin=40),
     # In addition to the API's response: the page's files, its earlier requests, and drawing.
     _at_floor(r"page, .* / costs to the last chart, first visit", 1.5, margin=900),

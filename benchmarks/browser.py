@@ -37,12 +37,12 @@ def missing() -> str | None:
 def page(service: Service, shape: Shape, *, repeats: int) -> Iterator[Figure]:
     """Measure the costs page over 30 days and the 30 before, with another end each time, so that no response is cached.
 
-    The floor is the API's own time for the request of the page, with ends of its own.
+    The floor is the API's own time for the request of the page, with different end dates.
     """
-    # Every second end, beginning with the last, is for the page; those between them are for the API.
+    # The ends are two days apart, for the page; the ends between them are for the API.
     ends = [shape.last_day - timedelta(days=2 * number) for number in range(2 * repeats + 2)]
     client = service.client()
-    # From then on there are partial aggregates of all days, and the processes are as warm as after a while of use.
+    # After this request there are partial aggregates of all days, and the processes are warm.
     question = _opened(service, shape, ends[:2])[0]["question"]
     client.answer("GET", _between(question, shape.dates()[0], shape.last_day))
     opened = _opened(service, shape, ends[2:])
@@ -56,13 +56,13 @@ def page(service: Service, shape: Shape, *, repeats: int) -> Iterator[Figure]:
 
 
 def far(service: Service, shape: Shape, *, repeats: int) -> Iterator[Figure]:
-    """Measure the first chart of a first visit, and the loaded bytes: here, and on a slow phone far away."""
+    """Measure the first chart of a first visit and the loaded bytes, on this machine and on a slow, distant phone."""
     ends = [shape.last_day - timedelta(days=2 * number) for number in range(2 * repeats + 2)]
     _opened(service, shape, ends[:2])
     loaded: list[dict[str, Any]] = []
     for slow in (False, True):
         opened = [each for each in _opened(service, shape, ends[2:], slow=slow) if each["cold"]]
-        # A throttled browser does not report the sizes of all that it loads.
+        # A throttled browser does not report all sizes.
         loaded = loaded or opened
         taken = [each["first"] for each in opened]
         name = "first chart, first visit" + (" of a slow phone far away" if slow else "")
@@ -75,7 +75,7 @@ def far(service: Service, shape: Shape, *, repeats: int) -> Iterator[Figure]:
 
 
 def _opened(service: Service, shape: Shape, ends: Sequence[date], *, slow: bool = False) -> list[dict[str, Any]]:
-    """Open the page at an even number of periods with these ends, ``slow``: as on a phone far away."""
+    """Open the page with each of these end dates, an even number; ``slow`` simulates a distant phone."""
     paths = [f"{shape.name}/costs?start_date={end - _PERIOD}&end_date={end}" for end in ends]
     environment = os.environ | {
         "BASE": f"http://{HOST}:{service.port}/ui/",
@@ -93,7 +93,7 @@ def _opened(service: Service, shape: Shape, ends: Sequence[date], *, slow: bool 
 
 
 def _between(question: str, start: date, end: date) -> str:
-    """Return a request about other days."""
+    """Return the request with other dates."""
     question = re.sub(r"(?<=[?&]start_date=)[\d-]+", str(start), question)
     return re.sub(r"(?<=[?&]end_date=)[\d-]+", str(end), question)
 

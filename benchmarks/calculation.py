@@ -138,7 +138,8 @@ def _reference(evidence: Evidence, file: Path) -> float:
 
 
 def _reference_of_a_smaller_day(folder: Path) -> float:
-    """Measure a smaller day: the speed does not depend on the size of the day, but a large day would take too long."""
+    """Measure the reference on a smaller day: its speed does not depend on the size of the day, but a large one takes
+    too long."""
     maker = EvidenceMaker(LARGE)
     try:
         return _reference(maker.day(FIRST_DAY), folder / "reference.db")

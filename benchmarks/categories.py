@@ -39,7 +39,7 @@ def resolving(*, quick: bool) -> Iterator[Figure]:
     """Resolve 500 rules of all kinds for 10,000 entities; the reference tries every rule on every entity.
 
     Raises:
-        RuntimeError: they decide differently.
+        RuntimeError: the two results differ.
     """
     category = parse_category(_KEY, {"rules": mixed_rules()})
     subjects, entities = _subjects(used_columns(category)), Entities()
@@ -57,7 +57,7 @@ def resolving(*, quick: bool) -> Iterator[Figure]:
 
 def sums_by_category(asking: Asking) -> Iterator[Figure]:
     """Measure sums by a category with one value for each row, with a split, and with a value that reallocates its cost.
-    The reference of the first is the sum by identity, that of the others is the first."""
+    The reference of the first is the sum by identity; the reference of the other two is the first."""
     path = asking.path(f"/cost-categories/{_KEY}")
     rules = mixed_rules()
     documents: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -90,7 +90,7 @@ def _write(client: Client, path: str, document: dict[str, Any]) -> None:
     """Write the category, replacing any that exists.
 
     Raises:
-        RuntimeError: it is refused.
+        RuntimeError: the service rejects it.
     """
     there, _ = client.exchange("GET", path)
     headers = {"Content-Type": "application/json"}
@@ -102,13 +102,13 @@ def _write(client: Client, path: str, document: dict[str, Any]) -> None:
 
 
 def mixed_rules() -> list[dict[str, Any]]:
-    """Return rules of all kinds, most of which match a few entities; the last one takes the rest by its tag."""
+    """Return rules of all kinds, most of which match a few entities; the last one matches the rest by a tag."""
     rules = [{"id": f"rule-{number}", **_rule(number)} for number in range(_RULES - 1)]
     return [*rules, {"id": "by-team", "match": {"tag": {"key": "team"}}, "assign": {"from_tag": "team"}}]
 
 
 def _rule(number: int) -> dict[str, Any]:
-    """Return a rule: ten kinds in turn."""
+    """Return a rule; ten kinds alternate."""
     some = [f"sa-{(number * 61 + step * 7) % _ENTITIES:06d}" for step in range(4)]
     team, value = f"team-{number % _TEAMS}", f"value-{number % 40}"
     of_cluster, narrow = {"resource": [f"lkc-{number % _CLUSTERS}"]}, f"sa-{number % 100:04d}"
@@ -140,7 +140,7 @@ def _rule(number: int) -> dict[str, Any]:
 
 
 class Entities:
-    """The tags and names of the entities, in memory: as those of the generated tenants."""
+    """The tags and names of the entities, in memory, the same as those of the generated tenants."""
 
     def holders(self, entity_type: str, key: str) -> Mapping[str, Sequence[DatedValue]]:
         """Return the values of a tag."""
@@ -171,13 +171,13 @@ def _subjects(columns: Sequence[str]) -> pa.Table:
 
 
 def _rules_on(found: Resolved, day: date) -> list[int | None]:
-    """Return the place of the rule that decides on each subject on a day."""
+    """Return the index of the rule that applies to each subject on a day."""
     columns = (found.periods[name].to_pylist() for name in ("first_day", "end_day", "outcome"))
     return [found.outcomes[outcome].rule for first, end, outcome in zip(*columns, strict=True) if first <= day < end]
 
 
 def one_by_one(category: CostCategory, subjects: Sequence[Mapping[str, str]], day: date) -> list[int | None]:
-    """Return the place of the rule that decides on each subject on a day: the first one of all that matches."""
+    """Return the index of the first rule that matches each subject on a day."""
     return [_first_rule(category, subject, day) for subject in subjects]
 
 

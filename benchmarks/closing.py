@@ -1,4 +1,4 @@
-"""Closing a month, and the books: posted amounts compared with charges."""
+"""Closing a month, and posted amounts compared with charges."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ _MIB: Final = 2**10
 
 
 def months(tenant: Generated, scratch: Path, *, repeats: int) -> Iterator[Figure]:
-    """Close two months, by identities, replace some days of them, and measure sums of the third as they are posted; the
-    reference is the same as charged.
+    """Close two months by identity, replace some of their days, and measure posted sums of the third month; the
+    reference is the same sums as charged.
 
     Raises:
         RuntimeError: a month could not be closed.
@@ -78,7 +78,7 @@ def months(tenant: Generated, scratch: Path, *, repeats: int) -> Iterator[Figure
 
 
 def whole_month(tenant: Generated, scratch: Path) -> Iterator[Figure]:
-    """Close the only whole month of a tenant, by identities.
+    """Close the only whole month of a tenant, by identity.
 
     Raises:
         RuntimeError: it could not be closed.
@@ -95,7 +95,7 @@ def whole_month(tenant: Generated, scratch: Path) -> Iterator[Figure]:
 
 
 def _linked(facts: Path, folder: Path) -> Path:
-    """Return a folder that has the tables of another one, and documents of its own."""
+    """Return a folder with links to the tables of another one; its documents are its own."""
     folder.mkdir()
     for each in facts.iterdir():
         (folder / each.name).symlink_to(each)
@@ -103,7 +103,7 @@ def _linked(facts: Path, folder: Path) -> Path:
 
 
 def _replace(store: TenantStore) -> int:
-    """Restore the former contents of the recalculated days of closed months; return how many."""
+    """Restore the former contents of the recalculated days of closed months; return the number of days."""
     with store.control.read() as connection:
         named = [each for each in every_file(connection, kept_only=True) if each.table == CHARGEBACKS_TABLE]
     closed = DayRange(_FIRST.start, _FIRST.next.days.end)
@@ -123,7 +123,7 @@ def _replace(store: TenantStore) -> int:
 
 
 def _close_apart(tenant: Generated, database: Path, facts: Path, period: AccountingPeriod) -> tuple[float, float, int]:
-    """Close a month in a process of its own; return the seconds, its peak memory, and the number of statements."""
+    """Close a month in a separate process; return the seconds, the peak memory, and the number of statements."""
     mine, its = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(target=_close, args=(tenant, database, facts, period, its))
     process.start()

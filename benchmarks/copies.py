@@ -34,7 +34,7 @@ _PAGE: Final = 100
 
 def copies(tenant: Generated, scratch: Path, *, repeats: int) -> Iterator[Figure]:
     """Upload the facts of a tenant, and measure queries when their files have copies; the reference has the facts in a
-    folder. The time of the first query, which fetches the files, is measured, too."""
+    folder. Also measure the first query, which fetches the files."""
     name = tenant.shape.name
     scratch.mkdir()
     store = opened(tenant, scratch / "control.db")

@@ -1,4 +1,4 @@
-"""A dashboard that is viewed again and again: the same request uncached, cached, and answered with 304."""
+"""A dashboard that is viewed repeatedly: the same request uncached, cached, and answered with status 304."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def dashboard(asking: Asking) -> Iterator[Figure]:
         question = target(asking.path(rest), **params)
         made = milliseconds(uncached(asking.client, asking.path(rest), **params), repeats=asking.repeats)
         yield Figure(_group(asking), f"{name}, uncached", made, "ms")
-        if rest != "/resources":  # lists are not kept
+        if rest != "/resources":  # lists are not cached
             kept = milliseconds(partial(asking.client.answer, "GET", question), repeats=asking.repeats)
             yield Figure(_group(asking), f"{name}, cached", kept, "ms", reference=made)
         etag = asking.client.etag(question)

@@ -40,7 +40,7 @@ _AFTER_STEP: Final = 110
 
 
 def estimates() -> Iterator[Figure]:
-    """Measure all of it."""
+    """Measure quality and speed."""
     for noise in _NOISES:
         yield from _detection(noise)
     yield _speed()

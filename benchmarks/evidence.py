@@ -81,7 +81,7 @@ _MEMBERS: Final = f"""
 
 
 class EvidenceMaker:
-    """Generates the days of one shape, one after the other."""
+    """Generates the days of one shape, one at a time."""
 
     def __init__(self, shape: Shape) -> None:
         self._parameters = {
@@ -99,7 +99,7 @@ class EvidenceMaker:
         self._db.close()
 
     def day(self, day: date) -> Evidence:
-        """Return the evidence of one day, each table in the order in which it is stored."""
+        """Return the evidence of one day, each table in its stored order."""
         return Evidence(
             day,
             self._table(_BILLING, day, BILLING),

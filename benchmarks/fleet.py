@@ -1,8 +1,8 @@
-"""Many tenants, most of them without news: the cost of a round of all for a worker.
+"""Many tenants, most of them unchanged: the cost for a worker of one round through all of them.
 
-The tenants are small ones with a provider in this process, so that only the service's own time is measured. There are
+The tenants are small and have a provider in this process, so that only the service's own time is measured. There are
 two fleets: one with SQLite files and folders, and one with schemas of a PostgreSQL database and a bucket. The first few
-tenants get their days by a run, and the others are copies of the first: what a first round costs is the same for each.
+tenants get their days by a run, and the others are copies of the first: a first round costs the same for each.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from chargeback.demo.server import DemoServer
 #: How many days of bills each tenant has.
 _DAYS: Final = 6
 _FIRST: Final = "first round"
-#: The end of the name of the round in which some tenants have news.
+#: The end of the name of the round in which some tenants have changes.
 CORRECTED: Final = "with a corrected bill"
 #: Rounds in an hour, with the default of ``features.refresh_interval``.
 ROUNDS_PER_HOUR: Final = 2
@@ -45,15 +45,15 @@ SHARED: Final = "PostgreSQL and a bucket"
 
 
 class _Places(Protocol):
-    """Where the tenants of a fleet store their data."""
+    """The places where the tenants of a fleet store their data."""
 
     name: str
 
     def storage(self, tenant: str) -> dict[str, Any] | None:
-        """Return the storage of a tenant, as a configuration has it; None is the default."""
+        """Return the storage of a tenant for its configuration; None is the default."""
 
     def copy(self, tenant: str, copies: list[str]) -> None:
-        """Give the data of one tenant to others."""
+        """Copy the data of one tenant to others."""
 
 
 class _Files:
@@ -96,7 +96,7 @@ class _Shared:
         """Write the schema under other names, and copy the objects within the bucket."""
         dump = ["pg_dump", "--no-owner", "--inserts", f"--schema={tenant}", self._database]
         written = subprocess.run(dump, capture_output=True, text=True, check=True).stdout
-        # Lines with a backslash are for psql alone.
+        # Lines with a backslash are commands of psql.
         schema = "\n".join(each for each in written.splitlines() if not each.startswith("\\"))
         for each in copies:
             with psycopg.connect(self._database) as connection:
@@ -113,7 +113,8 @@ class _Shared:
 
 
 def fleet(scratch: Path, *, tenants: int) -> Iterator[Figure]:
-    """Measure the first round of new tenants, one of all without news, and one with news of one in a hundred."""
+    """Measure the first round of new tenants, one without changes, and one in which one tenant in a hundred has
+    changes."""
     files = scratch / "files"
     files.mkdir()
     yield from _fleet(files, _Files(files), tenants)

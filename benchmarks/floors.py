@@ -1,6 +1,7 @@
 """The floor: the same queries sent to DuckDB directly over the same Parquet files.
 
-Without tenants, tags, JSON, HTTP and texts of amounts: the difference to the floor is the service's own cost.
+They involve no tenants, tags, JSON, HTTP or formatting of amounts: the difference from the floor is the service's own
+cost.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Floors:
         self._db.close()
 
     def files(self, table: str, first: date, last: date) -> list[str]:
-        """Return the files of those days."""
+        """Return the files of some days."""
         names = {f"date={first + timedelta(days=offset)}" for offset in range((last - first).days + 1)}
         return sorted(str(path) for name in names for path in (self._facts / table / name).glob("*.parquet"))
 
@@ -72,7 +73,7 @@ class Floors:
         )
 
     def page(self, filters: dict[str, str], first: date, last: date, offset: int, limit: int) -> Any:
-        """Return one page in list order, and the number of rows. The files are in that order already."""
+        """Return one page in list order, and the number of rows. The files are already in that order."""
         where = " AND ".join(f"{name} = ${name}" for name in filters) or "TRUE"
         files = self.files("chargebacks", first, last)
         self.rows(f"SELECT count(*) FROM {_SOURCE} WHERE {where}", files=files, **filters)
@@ -92,7 +93,7 @@ class Floors:
         return self.rows("SELECT * FROM read_parquet($files) WHERE dimension_id = $id", files=files, id=number)
 
     def issues(self, first: date, last: date) -> list[tuple[Any, ...]]:
-        """Return the sums of what was not allocated as intended."""
+        """Return the sums of costs that were not allocated as intended."""
         return self.rows(
             f"""SELECT resource_id, product_type, identity_id, allocation_detail, count(*), sum(amount)
                 FROM {_SOURCE} WHERE allocation_detail IN (SELECT unnest($details::VARCHAR[]))

@@ -1,5 +1,4 @@
-"""The weight of the service: the size of an installation, the time of a start, and the memory and the disk that it
-needs."""
+"""The weight of the service: its installed size, its start-up time, and the memory and disk space that it needs."""
 
 from __future__ import annotations
 
@@ -26,16 +25,16 @@ DISK: Final = "disk, "
 IDLE: Final = "memory of an idle service with ten tenants"
 _LOCK: Final = Path(__file__).parents[1] / "requirements" / "runtime.lock"
 _PACKAGE: Final = Path(__file__).parents[1] / "src" / "chargeback"
-#: What a service cannot start without: no start is faster than this.
+#: The packages without which a service cannot start: no start is faster than theirs.
 _LIBRARIES: Final = "import deltalake, duckdb, fastapi, httpx, pyarrow.parquet, sqlalchemy, uvicorn"
 _TENANTS: Final = 10
 _STARTS: Final = 7
-#: The time after which a service has finished the work of its start.
+#: The time after which a service has finished its start-up work.
 _IDLE_SECONDS: Final = 2
 
 
 def light(tenant: Generated, scratch: Path) -> Iterator[Figure]:
-    """Measure the size of an installation, the start of the command line, and a service with ten tenants like this."""
+    """Measure the size of an installation, the start of the command line, and a service with ten such tenants."""
     yield Figure(GROUP, "installed, without Python", _installed_mib(), "MiB")
     nothing = _start_ms("-c", "pass")
     yield Figure(GROUP, "chargeback --help", _start_ms("-m", "chargeback", "--help"), "ms", floor=nothing)
@@ -48,7 +47,7 @@ def light(tenant: Generated, scratch: Path) -> Iterator[Figure]:
 
 
 def disk(tenants: Sequence[Generated]) -> Iterator[Figure]:
-    """Measure what tenants need on disk."""
+    """Measure the disk space that tenants need."""
     for tenant in tenants:
         size = _bytes_below(tenant.facts) + tenant.database.stat().st_size
         days = len(tenant.shape.dates())
@@ -56,12 +55,12 @@ def disk(tenants: Sequence[Generated]) -> Iterator[Figure]:
 
 
 def _installed_mib() -> float:
-    """Return the size of the locked packages for this machine, and of this one."""
+    """Return the size of the locked packages for this machine, and of the service's own package."""
     size = _bytes_below(_PACKAGE)
     for name in re.findall(r"^([A-Za-z0-9._-]+)==", _LOCK.read_text(encoding="utf-8"), flags=re.MULTILINE):
         try:
             files = distribution(name).files or []
-        except PackageNotFoundError:  # of another system
+        except PackageNotFoundError:  # for another system
             continue
         places = (Path(str(file.locate())) for file in files)
         size += sum(place.stat().st_size for place in places if place.is_file())
@@ -73,7 +72,7 @@ def _bytes_below(folder: Path) -> int:
 
 
 def _start_ms(*words: str) -> float:
-    """Return the median time of a process from its start to its end, with its modules in memory."""
+    """Return the median run time of a process whose modules are already in memory."""
     taken = []
     for _ in range(_STARTS):
         start = time.perf_counter()

@@ -47,7 +47,7 @@ def put_load(port: int, clients: int, seconds: float, path: str, *, pause: float
 
 
 def start_load(port: int, clients: int, seconds: float, path: str, *, pause: float = 0.0) -> subprocess.Popen[str]:
-    """Start the same; :func:`finish` waits for its end."""
+    """Start the load; :func:`finish` waits for its end."""
     words = [str(port), str(clients), str(seconds), path, str(pause)]
     return subprocess.Popen([sys.executable, "-m", "benchmarks.load", *words], stdout=subprocess.PIPE, text=True)
 

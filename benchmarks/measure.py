@@ -1,4 +1,4 @@
-"""Figures, and functions that measure them."""
+"""Figures, and functions that measure."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ class Figure:
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> Figure:
-        """Return a figure from a stored run; columns of other versions are left out."""
+        """Return a figure from a stored run; fields of other versions are ignored."""
         return cls(**{name: value for name, value in kept.items() if name in cls.__dataclass_fields__})
 
 
 def yardstick() -> float:
-    """Return the milliseconds that a fixed piece of work takes on this machine, now: the median of several runs."""
+    """Return the milliseconds that a fixed piece of work takes on this machine now: the median of several runs."""
     taken = []
     for _ in range(5):
         start = time.perf_counter()
@@ -77,7 +77,7 @@ def milliseconds(work: Callable[[], Any], *, repeats: int, seconds: float = 3.0)
 
 
 def number(value: float | None) -> str:
-    """Return a value as text: an integer from 100 on, else with one decimal; an empty text for None."""
+    """Return a value as text: an integer from 100 on, else with one decimal place; an empty text for None."""
     if value is None:
         return ""
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"

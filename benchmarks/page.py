@@ -1,4 +1,4 @@
-"""The figures of runs in pages of the documentation: ``python -m benchmarks.page`` writes them there."""
+"""The figures of runs in pages of the documentation: ``python -m benchmarks.page`` updates the pages."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from benchmarks.report import FLEET_RESULTS, LARGE_RESULTS, RESULTS
 
 _DOCS: Final = Path(__file__).parents[1] / "docs"
 
-#: Also shown if they have no bar.
+#: Figures that are shown even if they have no bar.
 _ALSO: Final = ("topic overlay", "categories")
 _SIZES: Final = ("usual", "middle", "large")
-#: Numbers of tenants for which figures are derived from a round of fewer.
+#: Numbers of tenants for which figures are extrapolated from a smaller round.
 _TENANTS: Final = (1_000, 10_000, 100_000, 1_000_000)
-#: The calculations of days, and the tenant whose rows need as much disk.
+#: The calculations of days, and the tenant whose rows need as much disk space.
 _CALCULATED: Final = {
     "calculate, 2,077 rows a day": "usual",
     "calculate, 50,552 rows a day": "large",
@@ -36,10 +36,10 @@ _GIB_HOUR: Final = 0.005
 _GIB_MONTH: Final = 0.10
 _HOURS: Final = 730
 _KEPT_DAYS: Final = 400
-#: A machine has twice the measured resources.
+#: A machine has twice the measured resources, as a reserve.
 _SPARE: Final = 2
 _ROWS_OF_A_CORE: Final = 100_000
-#: The figures shown for all sizes of tenants: group, name.
+#: The figures that are shown for all sizes of tenants: group, name.
 _GROWING: Final = (
     ("aggregate", "by identity_id and day, all"),
     ("aggregate", "by identity_id and day, 30 days"),
@@ -52,7 +52,7 @@ _GROWING: Final = (
 
 @dataclass(frozen=True)
 class Shown:
-    """Results on a page: for each place, the lines made from a run's document and from its figures."""
+    """Results on a page: for each place, a function that makes its lines from the document and figures of a run."""
 
     results: Path
     page: Path
@@ -62,7 +62,7 @@ class Shown:
         """Return the page with the figures inserted.
 
         Raises:
-            ValueError: the page has no place for some.
+            ValueError: the page lacks a place for some of them.
         """
         document = json.loads(self.results.read_text(encoding="utf-8"))
         figures = [Figure.from_json(each) for each in document["figures"]]
@@ -150,7 +150,7 @@ def _large(document: Mapping[str, Any], figures: Sequence[Figure]) -> list[str]:
 
 
 def _fleet(document: Mapping[str, Any], figures: Sequence[Figure]) -> list[str]:
-    """Return the figures of each round of each fleet, and the derived ones for other numbers of tenants."""
+    """Return the figures of each round of each fleet, and the extrapolated ones for other numbers of tenants."""
     lines, seconds, requests = [*_about(document)], dict[str, float](), 0.0
     for group, of in groupby(figures, key=lambda f: f.group):
         rounds: dict[str, dict[str, str]] = {}
@@ -175,7 +175,7 @@ def _fleet(document: Mapping[str, Any], figures: Sequence[Figure]) -> list[str]:
 
 
 def _running(document: Mapping[str, Any], figures: Sequence[Figure]) -> list[str]:
-    """Return the resources of tenants of three sizes, and their cost at the prices of the page."""
+    """Return the resources of tenants of three sizes, and their cost at the prices on the page."""
     known = {f.key: f for f in figures}
     idle = known[f"{GROUP} / {IDLE}"].value
     lines = [*_about(document), "", "| rows of a day | calculating a day | memory | disk | machine | a month |"]
@@ -198,7 +198,7 @@ def _running(document: Mapping[str, Any], figures: Sequence[Figure]) -> list[str
     return lines
 
 
-#: The results of each page.
+#: The results on each page.
 SHOWN: Final = (
     Shown(RESULTS, _DOCS / "figures.md", {"figures": _measured, "growth": _growth}),
     Shown(RESULTS, _DOCS / "running-costs.md", {"running": _running}),

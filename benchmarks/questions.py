@@ -22,7 +22,7 @@ _SPANS: Final = {"all": None, "30 days": 30, "1 day": 1}
 
 @dataclass(frozen=True)
 class Asking:
-    """A client of the service, one of its tenants, and the floor and reference for it."""
+    """A client of the service, one of its tenants, and its floor and reference."""
 
     client: Client
     tenant: Generated
@@ -40,7 +40,7 @@ class Asking:
         return f"/api/v1/tenants/{self.shape.name}{rest}"
 
     def dates(self, days: int | None) -> tuple[date, date]:
-        """Return the first and last of the last ``days`` days, or of all."""
+        """Return the first and last date of the last ``days`` days, or of all days."""
         first = self.shape.dates()[0]
         last = self.shape.last_day
         return (first if days is None else last - timedelta(days=days - 1)), last
@@ -137,7 +137,7 @@ def lists(asking: Asking) -> Iterator[Figure]:
 
 
 def small(asking: Asking) -> Iterator[Figure]:
-    """Measure requests that should respond at once."""
+    """Measure requests that should return at once."""
     first, last = asking.dates(None)
     one = asking.client.get(asking.path("/chargebacks"), page_size=1, **_range(first, last))["items"][0]["dimension_id"]
     yield asking.figure(
@@ -178,8 +178,7 @@ def tagging(asking: Asking) -> Iterator[Figure]:
 
 
 def uncached(client: Client, path: str, **parameters: Any) -> Callable[[], Any]:
-    """Return a request that differs each time, by a parameter without effect, so that no response comes from a
-    cache."""
+    """Return a request that differs each time by a parameter without effect, so that no response is cached."""
     sizes = cycle(range(1, 1000))
     return lambda: client.answer("GET", target(path, **parameters, page_size=next(sizes)))
 
@@ -189,5 +188,5 @@ def _range(first: date, last: date) -> dict[str, str]:
 
 
 def _ask(asking: Asking, rest: str, **parameters: Any) -> Callable[[], Any]:
-    """Send a query; read the response but do not parse it, because parsing is the client's work."""
+    """Send a query; read the response but do not parse it, because parsing is up to the client."""
     return lambda: asking.client.answer("GET", target(asking.path(rest), **parameters))

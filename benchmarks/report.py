@@ -100,7 +100,7 @@ def regressions(figures: Sequence[Figure], before: dict[str, Any]) -> list[str]:
 
 
 def show(figures: Sequence[Figure], console: Console) -> None:
-    """Print the table."""
+    """Print the figures as a table."""
     table = Table(title="Benchmarks")
     for name, justify in (
         ("", "left"),
@@ -132,7 +132,7 @@ def _coloured(judgement: Judgement) -> str:
 
 
 def summary(figures: Sequence[Figure], console: Console) -> None:
-    """Print how many bars are met, and which are missed."""
+    """Print how many bars are met, and which ones are missed."""
     judgements = judge(figures)
     missed = [judgement for judgement in judgements if not judgement.is_met]
     console.print(f"{len(judgements) - len(missed)} of {len(judgements)} bars are met.")

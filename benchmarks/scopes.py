@@ -1,4 +1,4 @@
-"""Scopes: sums of the rows that a caller may see, compared with the same sums of all rows."""
+"""Scopes: sums of the rows that a caller may see, compared with the same sums over all rows."""
 
 from __future__ import annotations
 

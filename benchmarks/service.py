@@ -1,4 +1,4 @@
-"""The service as a whole: the export, many clients, and its limits under load."""
+"""The service as a whole: the export, many clients, and limits under load."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def while_busy(service: Service, tenant: Generated, other: Shape, seconds: float
 
 
 def time_limit(tenant: Generated, scratch: Path) -> Iterator[Figure]:
-    """Measure when the response to a query arrives that takes longer than the limit of one second."""
+    """Measure the time of the response to a query that exceeds a limit of one second."""
     dates = {"start_date": tenant.shape.dates()[0].isoformat(), "end_date": tenant.shape.last_day.isoformat()}
     path = target(
         f"/api/v1/tenants/{tenant.shape.name}/chargebacks/aggregate", group_by=_HEAVY, time_bucket="hour", **dates

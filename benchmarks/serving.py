@@ -88,7 +88,7 @@ def serving(tenants: Sequence[Generated], folder: Path, *, limit_seconds: int = 
 
 
 def _wait_for_an_answer(service: Service, tenant: str) -> None:
-    """Wait for the first response: a page of rows, because that is what users want to see after a start."""
+    """Wait for the first response: a page of rows, which is what users want to see after a start."""
     ending = time.perf_counter() + _START_SECONDS
     while True:
         try:
@@ -170,14 +170,14 @@ class Client:
         """Request a response that the client already has.
 
         Raises:
-            RuntimeError: it is sent once more.
+            RuntimeError: the response is sent again.
         """
         status, _ = self.exchange("GET", path, headers={"If-None-Match": etag})
         if status != 304:
             raise RuntimeError(f"GET {path} was answered {status}, not 304")
 
     def drain(self, method: str, path: str, body: Any) -> tuple[int, int]:
-        """Read a response without keeping it; return the numbers of its bytes and line ends."""
+        """Read a response without storing it; return the number of bytes and of line ends."""
         response = self._begin(method, path, json.dumps(body).encode(), {"Content-Type": "application/json"})
         if response.status != 200:
             raise RuntimeError(f"{method} {path} was answered {response.status}: {response.read(300)!r}")
@@ -189,7 +189,7 @@ class Client:
 
 
 def target(path: str, **parameters: Any) -> str:
-    """Return path and query string; a list is a repeated parameter, ``tag__team`` the parameter ``tag:team``."""
+    """Return path and query string; a list is a repeated parameter, ``tag__team`` is the parameter ``tag:team``."""
     pairs = [
         (name, value) for name, given in parameters.items() for value in (given if isinstance(given, list) else [given])
     ]

@@ -1,4 +1,4 @@
-"""The sizes of the generated tenants, and the days they cover."""
+"""The sizes of the generated tenants, and their days."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Final
 
-#: Raised whenever the generator or the layout of the facts changes: older generated tenants are then no longer used.
+#: Increased whenever the generator or the layout of the facts changes: tenants of older versions are not used again.
 GENERATOR: Final = 3
 
 #: 200 days with one change of the clock (1 November in America/Denver).
@@ -48,17 +48,17 @@ class Shape:
 
     @property
     def last_day(self) -> date:
-        """The last day that has facts."""
+        """Return the last day that has facts."""
         return FIRST_DAY + timedelta(days=self.days - 1)
 
     @property
     def folder(self) -> str:
-        """The folder name below the folder of generated data; every shape has its own."""
+        """Return the name of its folder below the folder of generated data; every shape has its own."""
         numbers = (self.identities, self.clusters, self.members, self.days, self.resources, self.topics)
         return f"v{GENERATOR}-{self.name}-{'-'.join(map(str, numbers))}"
 
     def dates(self) -> list[date]:
-        """Its days."""
+        """Return its days."""
         return [FIRST_DAY + timedelta(days=offset) for offset in range(self.days)]
 
 

@@ -1,4 +1,4 @@
-"""Other policies on thirty days, compared with the real calculation of these days."""
+"""Policies simulated on thirty days, compared with the real calculation of these days."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _RULES: Final = AllocationRules(catalogue(), catalogue())
 
 def simulation(tenant: Generated, scratch: Path) -> Iterator[Figure]:
     """Simulate the last days of a tenant, by identity; the reference calculates the same days from the same evidence by
-    the present policies, and writes their files.
+    the current policies, and writes their files.
 
     Raises:
         RuntimeError: a day was left out.
@@ -72,7 +72,7 @@ def _calculated(store: TenantStore, days: DayRange, folder: Path) -> float:
 
 
 def _simulated(store: TenantStore, days: DayRange, folder: Path) -> int:
-    """Simulate the days; return how many rows they have."""
+    """Simulate the days; return the number of their rows."""
     token, caches = CancellationToken(), LookupCaches()
     trial = Trial(_RULES.catalogue.override(_OWN), tuple(_OWN), days)
     view = TenantView(store.tenant_name, store.tenant_id, store.ecosystem, 200, store, rules=_RULES)

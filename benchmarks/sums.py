@@ -1,4 +1,4 @@
-"""Partial aggregates: their cost and benefit, compared with the same sums as a table.
+"""Partial aggregates: their cost and benefit, compared with the same sums in a table.
 
 All figures are CPU time of this process, including the query engine: they compare work, not waiting.
 """
@@ -33,7 +33,7 @@ from chargeback.store.queries.tag_index import TagCache, TagIndex
 
 _UTC: Final = ZoneInfo("UTC")
 _REPEATS: Final = 5
-#: From this number of rows on, a figure is measured once, and not compared with a table.
+#: From this number of rows on, a figure is measured once and without comparing it with a table.
 _MANY_ROWS: Final = 5 * 10**7
 #: The number of rows in the period of the costs, if the tenant has twice as many.
 _PERIOD_ROWS: Final = 850_000
@@ -45,7 +45,7 @@ _QUERIES: Final = (
 
 
 def sums(tenant: Generated, scratch: Path) -> Iterator[Figure]:
-    """Make partial aggregates, query with and without them, store them as a table and query that."""
+    """Make partial aggregates, query with and without them, store them as a table, and query it."""
     facts, root = tenant.tables(), scratch / f"sums-{tenant.shape.name}"
     partials = PartialFiles(root)
     with QueryEngine(threads=2) as engine, engine.cursor(CancellationToken()) as cursor:
@@ -85,7 +85,7 @@ def _asked(
     column: str,
     unit: str,
 ) -> Figure:
-    """Measure an aggregate over everything, with the partial aggregates and over the rows."""
+    """Measure an aggregate over everything, with the partial aggregates and from the rows."""
     selection = Selection(instants(tenant.shape.dates()[0], tenant.shape.last_day))
     snapshot = facts.snapshot(CHARGEBACKS_TABLE)
 
@@ -105,7 +105,7 @@ def _asked(
 
 
 def _costs(engine: QueryEngine, partials: PartialFiles, tenant: Generated, index: TagIndex, unwritable: Path) -> Figure:
-    """Measure the first request of the page: costs by five columns, of a period and of the one before."""
+    """Measure the first request of the page: costs by five columns, of a period and the one before."""
     days = max(1, min(tenant.shape.days // 2, round(_PERIOD_ROWS * tenant.shape.days / tenant.rows)))
     last = tenant.shape.last_day
     now, before = (
@@ -133,7 +133,7 @@ def _costs(engine: QueryEngine, partials: PartialFiles, tenant: Generated, index
 def _as_a_table(
     cursor: Cursor, partials: PartialFiles, facts: FactTables, tenant: Generated, root: Path
 ) -> Iterator[Figure]:
-    """Commit the same sums day by day to a table, and measure one query of both, without making a response."""
+    """Commit the same sums day by day to a table, and measure one query of both, without building a response."""
     group = f"sums as a table, {tenant.shape.name}"
     weeks = by_week(facts.snapshot(CHARGEBACKS_TABLE).files)
     committing = 0.0

@@ -1,5 +1,4 @@
-"""Generated tenants: calculated once by the real calculation, stored in a folder, and reused until the generator
-changes."""
+"""Generated tenants: calculated once by the real code, stored in a folder, and reused until the generator changes."""
 
 from __future__ import annotations
 
@@ -59,13 +58,13 @@ _DONE = "generated.json"
 _TEAMS = 20
 # The largest tenant needs a few GiB, and must not fill the disk.
 _FREE_BYTES = 20 * 2**30
-#: How many days are calculated again after their bill changed.
+#: The share of days that are calculated again after their bill changed.
 RESTATED_SHARE = 0.03
 
 
 @dataclass(frozen=True)
 class Generated:
-    """A tenant on disk: its shape, the paths of its facts and its control database, its number of rows."""
+    """A tenant on disk: its shape, the paths of its facts and its control database, and its number of rows."""
 
     shape: Shape
     facts: Path
@@ -74,7 +73,7 @@ class Generated:
     seconds: float
 
     def files(self) -> list[str]:
-        """The Parquet files of its chargebacks."""
+        """Return the Parquet files of its chargebacks."""
         return [file.path for file in self.tables().snapshot(CHARGEBACKS_TABLE).files]
 
     def tables(self) -> FactTables:
@@ -86,7 +85,7 @@ def generated(shape: Shape, below: Path) -> Generated:
     """Return the tenant of that shape below a folder; if it does not exist, a separate process generates it.
 
     Raises:
-        RuntimeError: it could not be generated, or there is too little space.
+        RuntimeError: it cannot be generated, or disk space is low.
     """
     folder = below / shape.folder
     if not (folder / _DONE).exists():
@@ -100,7 +99,7 @@ def generated(shape: Shape, below: Path) -> Generated:
             raise RuntimeError(f"the tenant {shape.name} could not be generated")
     store = _open(shape, folder)
     store.control.upgrade()
-    # The owner is recorded, as by the first run of a tenant, so that opening the storage need not read all bills.
+    # The owner is recorded, as by the first run of a tenant, so that opening the storage does not read all bills.
     claim(store.facts.place, store.owner)
     store.close()
     done = json.loads((folder / _DONE).read_text())
@@ -128,8 +127,8 @@ def generate(shape: Shape, folder: Path) -> None:
 
 
 def opened(tenant: Generated, database: Path, facts: Path | None = None, *, copied: bool = False) -> TenantStore:
-    """Open a tenant with a copy of its control database, which may be written to; the copy will be at ``database``, or
-    is there already. ``facts`` is another folder with its facts."""
+    """Open a tenant with a writable copy of its control database, which is made at ``database`` unless ``copied``.
+    ``facts`` is another folder with its facts."""
     if not copied:
         shutil.copy(tenant.database, database)
     return _store(tenant.shape, database, facts or tenant.facts)
@@ -176,7 +175,7 @@ class _DayWriter:
         self._attributor.close()
 
     def write(self, evidence: Evidence, number: int, at: datetime) -> None:
-        """Write a day as a revision that is calculated at an instant."""
+        """Write a day as a revision calculated at an instant."""
         day = evidence.day
         calculated = self._calculator.calculate(evidence)
         self._dimensions.add(calculated.dimensions)
@@ -215,8 +214,8 @@ class _DayWriter:
 
 
 def _calculate(store: TenantStore, shape: Shape, lease: Lease) -> int:
-    """Write the days; :data:`RESTATED_SHARE` of them get a second revision a week after the last one. Return how many
-    chargeback rows they have."""
+    """Write the days; :data:`RESTATED_SHARE` of them get a second revision a week after the last day. Return the number
+    of chargeback rows."""
     maker, writer = EvidenceMaker(shape), _DayWriter(store, shape, lease)
     for day in shape.dates():
         writer.write(maker.day(day), 1, start_of_day(day + 2 * ONE_DAY))
@@ -235,7 +234,7 @@ def restated_at(shape: Shape) -> datetime:
 
 
 def dearer(billing: pa.Table) -> pa.Table:
-    """Return a bill with every line a tenth more expensive."""
+    """Return a bill in which every line costs a tenth more."""
     factor = pa.scalar(Decimal("1.1"), pa.decimal128(2, 1))
     column = billing.schema.get_field_index("total_cost")
     costs = pc.multiply(billing["total_cost"].cast(pa.decimal128(30, 12)), factor).cast(pa.decimal128(38, 12))
@@ -262,7 +261,7 @@ def _listing(shape: Shape) -> ListedInventory:
 
 
 def _tags(shape: Shape) -> list[tags.TagWrite]:
-    """Write a team for most identities, an operator for every cluster."""
+    """Return a team tag for most identities, and an operator tag for every cluster."""
     of_identities = [
         tags.TagWrite(tags.IDENTITY, f"sa-{n:06d}", "team", f"team-{n % _TEAMS}")
         for n in range(shape.identities)

@@ -51,7 +51,7 @@ def overlay(scratch: Path, *, clusters: int, days: int) -> Iterator[Figure]:
 
 
 def topic_plan() -> TopicPlan:
-    """Return the overlay's plan, with one product type more than by default."""
+    """Return the plan of the overlay, with one product type more than by default."""
     written: dict[str, Any] = {
         "ccloud_api": {"key": "k", "secret": "s"},
         "metrics": {"url": "http://127.0.0.1:9090"},

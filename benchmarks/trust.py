@@ -1,4 +1,4 @@
-"""Queries about the trust in numbers: explanations, earlier instants, differences, and reconciliation."""
+"""Queries that explain and check numbers: explanations, earlier instants, differences, and reconciliation."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def trust(asking: Asking) -> Iterator[Figure]:
 
 
 def _explain(asking: Asking) -> Figure:
-    """Measure explanations of amounts that are spread over the days; the floor reads the evidence of as many lines."""
+    """Measure explanations of amounts spread over the days; the floor reads the evidence of as many lines."""
     taken, beneath = [], []
     for row in islice(cycle(_rows(asking)), _EXPLAINED):
         explain = partial(asking.client.answer, "GET", target(asking.path("/chargebacks/explain"), **row))

@@ -1,4 +1,4 @@
-"""Generated years of daily costs: a level, a week, and noise."""
+"""Generated years of daily costs: a trend, a weekly pattern, and noise."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ START: Final = date(2025, 1, 1)
 DAYS: Final = [START + timedelta(number) for number in range(365)]
 
 
-#: The factor of the cost of a day that stands out.
+#: The factor of the cost of a day with a spike.
 _SPIKE: Final = 2.5
 
 
 def law(chance: random.Random, grows: float = 0.0) -> dict[date, float]:
-    """Return the daily costs without noise of a year that grows by a part of itself."""
+    """Return the daily costs, without noise, of a year in which they grow by a given fraction."""
     level = chance.uniform(20, 500)
     week = [1, 1, 1.02, 1, 0.98, chance.uniform(0.5, 1), chance.uniform(0.5, 1)]
     return {day: level * (1 + grows * number / len(DAYS)) * week[day.weekday()] for number, day in enumerate(DAYS)}
 
 
 def scattered(chance: random.Random, usual: dict[date, float], noise: float, spikes: float = 0.0) -> dict[date, float]:
-    """Return the costs of such a year with noise, and with a share of days that stand out."""
+    """Return the costs of such a year with noise, some days of which have a spike."""
     return {
         day: cost * exp(chance.gauss(0, noise)) * (_SPIKE if spikes and chance.random() < spikes else 1)
         for day, cost in usual.items()
@@ -44,7 +44,7 @@ def years(count: int, noise: float) -> Iterator[tuple[random.Random, dict[date, 
 
 
 def change(chance: random.Random, costs: dict[date, float], noise: float, length: int) -> date:
-    """Raise or lower some consecutive days by five scales; return the first of them."""
+    """Raise or lower some consecutive days by at least five scales; return the first of them."""
     day = DAYS[chance.randrange(100, 270)]
     size = max(5 * noise * 1.17, 0.25) + chance.random() * 0.7
     factor = exp(size if chance.random() < 0.7 else -size - 0.2)

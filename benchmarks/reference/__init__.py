@@ -1,1 +1,1 @@
-"""The obvious implementation of the same service, small and fair, to compare with."""
+"""The obvious implementation of the same service, small and fair, for comparison."""

@@ -22,7 +22,7 @@ class DailySums:
         write_deltalake(self._root, rows, mode="append", partition_by=["date"])
 
     def files(self) -> list[str]:
-        """Return the files of the table at its newest version, as a query must find them."""
+        """Return the files of the table at its newest version, found as a query must find them."""
         if self._table is None:
             self._table = DeltaTable(self._root)
         self._table.update_incremental()
