@@ -39,7 +39,7 @@ from chargeback.store.queries.costs import CostQuery, costs
 from chargeback.store.queries.daily_totals import daily_totals
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 from chargeback.store.queries.engine import Cursor
-from chargeback.store.queries.keys import keys_of
+from chargeback.store.queries.keys import ByTime, keys_of
 from chargeback.store.queries.lookups import CategoryIndex, CategoryLookup, StoredCategory
 from chargeback.store.queries.paging import Page
 from chargeback.store.queries.partials import make_partials
@@ -298,6 +298,25 @@ def test_past_the_limit_the_totals_cover_everything(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(aggregates, "MAX_BUCKETS", 1)
         assert ask(_totals) == whole
+
+
+@settings(max_examples=examples(10))
+@given(WORLDS)
+def test_an_aggregate_sums_the_parts_once(ask: Ask, written: Callable[[World], FactTables], world: World) -> None:
+    """All queries of an aggregate by a category read the same sums: it makes no more tables than one query of them."""
+    facts, by = written(world), ("category:team", "identity_id")
+
+    def _tables_of(read: Callable[[TenantReader], object]) -> int:
+        def _read(cursor: Cursor) -> int:
+            read(world.reader(cursor, facts))
+            ((tables,),) = cursor.rows("SELECT count(*) FROM duckdb_tables() WHERE temporary")
+            return int(tables)
+
+        return ask(_read)
+
+    keys = (ByTime("day", UTC), *keys_of(CHARGEBACKS, by))
+    once = _tables_of(lambda reader: reader.sums(Sums(CHARGEBACKS, ALL, keys)).rows("SELECT count(*) FROM sums"))
+    assert _tables_of(lambda reader: reader.aggregate(CHARGEBACKS, ALL, Grouping(by, "day", UTC))) == once
 
 
 def _flows(answer: Aggregate) -> dict[Any, Flow]:

@@ -25,7 +25,14 @@ from chargeback.store.queries import partials as module
 from chargeback.store.queries.aggregate import Aggregate, Grouping, aggregate
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.engine import CancellationToken, Cursor, QueryEngine
-from chargeback.store.queries.partials import SumSource, kind_of, lacks_partials, make_partials, partial_kinds
+from chargeback.store.queries.partials import (
+    SumSource,
+    kind_of,
+    lacks_partials,
+    make_partials,
+    partial_kinds,
+    with_first,
+)
 from chargeback.store.queries.plan import Reads
 from chargeback.store.queries.question import Sums
 from chargeback.store.queries.reader import TenantReader
@@ -51,7 +58,7 @@ def _make(ask: Ask, facts: FactTables) -> None:
 def _uses_partials(read: Read, facts: FactTables, *names: str, selection: Selection = EVERYTHING) -> bool:
     def _ask(reader: TenantReader) -> bool:
         keys = Reads(frozenset(names))
-        return reader.plan.with_source(Sums(CHARGEBACKS, selection), keys, lambda source: source.are_partial)
+        return reader.plan.sources(Sums(CHARGEBACKS, selection), keys)[0].are_partial
 
     answer: bool = read(_ask, TAGS, facts)
     return answer
@@ -263,7 +270,7 @@ def test_partials_that_vanish_under_a_query_do_no_harm(read: Read, facts: FactTa
         return int(reader.cursor.rows(sql, source.condition.parameters)[0][0])
 
     question = Sums(CHARGEBACKS, EVERYTHING)
-    count = read(lambda reader: reader.plan.with_source(question, Reads(), lambda source: _sum(reader, source)))
+    count = read(lambda reader: with_first(reader.plan.sources(question, Reads()), lambda source: _sum(reader, source)))
     assert (count, tried) == (len(DAYS), [True, False])
 
 
@@ -295,7 +302,8 @@ def test_without_partials_the_rows_are_added_up(read: Read, facts: FactTables, a
     def _relation(reader: TenantReader) -> str:
         reader.plan.partials = None
         question, reads = Sums(CHARGEBACKS, EVERYTHING), Reads(frozenset(["identity_id"]))
-        return reader.plan.with_source(question, reads, lambda source: source.relation)
+        (source,) = reader.plan.sources(question, reads)
+        return source.relation
 
     assert read(_relation) == SOURCE
 

@@ -25,7 +25,7 @@ from chargeback.store.facts.files import DayFile
 from chargeback.store.facts.partial_files import PartialFiles
 from chargeback.store.queries.datasets import Dataset
 from chargeback.store.queries.engine import Cursor
-from chargeback.store.queries.partials import SumSource, add_up
+from chargeback.store.queries.partials import SumSource, sum_sources, with_first
 from chargeback.store.queries.scan import Scan
 from chargeback.store.queries.visible_sums import VisibleSums
 
@@ -126,7 +126,7 @@ class Assignments:
             sql = f"SELECT DISTINCT {', '.join(self.columns)} FROM {source.relation} WHERE {source.condition.sql}"
             return set(cursor.rows(sql, source.condition.parameters))
 
-        return add_up(cursor, partials, self.dataset, scan.spanning(files), self.columns, _read)
+        return with_first(sum_sources(cursor, partials, self.dataset, scan.spanning(files), self.columns), _read)
 
     def _resolved(self, combinations: Sequence[_Combination], cursor: Cursor) -> Assigned:
         """Resolve the rules for some combinations; what the dataset does not have is unknown."""

@@ -43,9 +43,10 @@ from chargeback.store.queries.partials import (
     ROW_COUNT,
     TIME_COLUMNS,
     SumSource,
-    add_up,
     covering,
+    sum_sources,
     sums_of,
+    with_first,
 )
 from chargeback.store.queries.scan import SOURCE, Condition, Scan
 from chargeback.store.queries.sql_format import FINE, fine_rest, fine_wholes, named, one_of
@@ -320,7 +321,7 @@ def _sum_whole_rows(
         )
 
     reads = {*columns}.union(*(each.assignments.columns for each in query.used))
-    add_up(query.cursor, query.partials, query.dataset, query.scan, reads, _make)
+    with_first(sum_sources(query.cursor, query.partials, query.dataset, query.scan, reads), _make)
 
 
 def _is_shared(query: CategoryQuery) -> str:

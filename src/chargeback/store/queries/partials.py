@@ -80,31 +80,38 @@ def sums_of(names: Iterable[str]) -> dict[str, str]:
     return {name: f"sum({name}){'::BIGINT' if name in COUNTS else ''}" for name in names}
 
 
-def add_up(
-    cursor: Cursor,
-    partials: PartialFiles | None,
-    dataset: Dataset,
-    scan: Scan,
-    reads: Collection[str],
-    query: Callable[[SumSource], T],
-) -> T:
-    """Return the result of ``query`` on the partial aggregates of a scan or, if these do not suffice, on its rows.
+def sum_sources(
+    cursor: Cursor, partials: PartialFiles | None, dataset: Dataset, scan: Scan, reads: Collection[str]
+) -> list[SumSource]:
+    """Return what the sums of a scan can be added up from, the fastest first: its partial aggregates, if these suffice,
+    and its rows.
 
     ``reads`` are the columns that the query reads, in addition to those of the scan's filter and its sums. Without
-    ``partials`` the rows are read.
+    ``partials`` only the rows are returned.
 
     Raises:
         QueryTimeout: the query was cancelled.
-        StorageError: the facts cannot be read.
     """
     columns = covering(dataset, scan.filter.reads.union(reads))
+    found = None
     if partials is not None and columns is not None:
         found = _Partials(cursor, partials, dataset, columns).source(scan)
-        if found is not None:
-            # Others may delete a partial file at any time.
-            with suppress(StorageError):
-                return query(found)
-    return query(SumSource(SOURCE, scan.condition(), {**dataset.sums, ROW_COUNT: "count(*)"}))
+    rows = SumSource(SOURCE, scan.condition(), {**dataset.sums, ROW_COUNT: "count(*)"})
+    return [rows] if found is None else [found, rows]
+
+
+def with_first(sources: Sequence[SumSource], use: Callable[[SumSource], T]) -> T:
+    """Return the result of ``use`` on the first source that can be read: partial files may be deleted at any time.
+
+    Raises:
+        QueryTimeout: the query was cancelled.
+        StorageError: the last source cannot be read either.
+    """
+    *others, last = sources
+    for source in others:
+        with suppress(StorageError):
+            return use(source)
+    return use(last)
 
 
 def covering(dataset: Dataset, reads: Collection[str]) -> tuple[str, ...] | None:

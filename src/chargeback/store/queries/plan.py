@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from functools import partial
-from typing import Any, Final, TypeVar
+from functools import cache, partial
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -46,9 +46,10 @@ from chargeback.store.queries.partials import (
     ROW_COUNT,
     TIME_COLUMNS,
     SumSource,
-    add_up,
     covering,
+    sum_sources,
     sums_of,
+    with_first,
 )
 from chargeback.store.queries.question import SumRelation, Sums
 from chargeback.store.queries.scan import SOURCE, Condition, Scan
@@ -56,8 +57,6 @@ from chargeback.store.queries.selection import CategoryFilter, ColumnFilter, Sel
 from chargeback.store.queries.sql_format import FINE, fine_rest, fine_wholes, named, one_of
 from chargeback.store.queries.tag_index import TagIndex
 from chargeback.store.queries.visible_sums import VisibleSums
-
-T = TypeVar("T")
 
 #: What decides the rows of a dimension: these, its environment and, where values have dates, the day.
 _OF_DIMENSION: Final = frozenset([*DIMENSION_COLUMNS, "environment_id", "date"])
@@ -129,16 +128,21 @@ class QueryPlan:
         if days is None:
             return relation(lambda use: use(_nothing(question, keys, is_fine=is_fine), {}))
 
+        @cache
+        def _sources() -> list[SumSource]:
+            return self.sources(question, Reads.of(keys))
+
         def _run(use: Callable[[str, Mapping[str, object]], Any]) -> Any:
             def _use(source: SumSource) -> Any:
                 return use(_select(source, question, keys, is_fine=is_fine), source.condition.parameters)
 
-            return self.with_source(question, Reads.of(keys), _use)
+            return with_first(_sources(), _use)
 
         def _keep(most: int) -> SumRelation:
-            if self.with_source(question, Reads.of(keys), lambda source: source.are_partial and source.rows <= most):
+            first = _sources()[0]
+            if first.are_partial and first.rows <= most:
                 return relation(_run, are_few=True)  # to make a table would take longer than to read them
-            table, is_whole = self._kept(question, keys, most, is_fine=is_fine)
+            table, is_whole = self._kept(question, keys, _sources(), most, is_fine=is_fine)
             return relation(lambda use: use(f"SELECT * FROM {table}", {}), is_whole=is_whole)
 
         return relation(_run, _keep)
@@ -156,11 +160,11 @@ class QueryPlan:
             found |= {place: (sums, f"d{number}") for number, place in enumerate(places)}
         return [found[place] for place in range(len(question.by))]
 
-    def with_source(self, question: Sums, reads: Reads, use: Callable[[SumSource], T]) -> T:
-        """Return what ``use`` makes of that from which a question without periods is added up. It may be called twice:
-        partial aggregates may be deleted at any time."""
+    def sources(self, question: Sums, reads: Reads) -> list[SumSource]:
+        """Return what a question without periods can be added up from, the fastest first, for
+        :func:`~chargeback.store.queries.partials.with_first`."""
         kept = self._visible_source(question, reads)
-        return self._of_rows(question, reads, use) if kept is None else use(kept)
+        return self._stored_sources(question, reads) if kept is None else [kept]
 
     def _keys(self, question: Sums, days: DayRange | None) -> list[KeySql]:
         dataset = question.dataset
@@ -168,7 +172,9 @@ class QueryPlan:
         lookups = KeyLookups(self.cursor, dataset, self.tags, self.clusters, self.categories, days, known)
         return numbered([key.on(lookups) for key in question.by])
 
-    def _kept(self, question: Sums, keys: Sequence[KeySql], most: int, *, is_fine: bool) -> tuple[str, bool]:
+    def _kept(
+        self, question: Sums, keys: Sequence[KeySql], sources: Sequence[SumSource], most: int, *, is_fine: bool
+    ) -> tuple[str, bool]:
         """Make the table of the sums; of the newest units of time alone where these have more than ``most`` groups, and
         that was to be expected."""
         table = self.cursor.new_name("sums")
@@ -188,7 +194,7 @@ class QueryPlan:
             _make(source)
             return True
 
-        return table, self.with_source(question, Reads.of(keys), _use)
+        return table, with_first(sources, _use)
 
     def _since(self, question: Sums, source: SumSource, most: int) -> date | None:
         """Return a UTC day since which there may be more than ``most`` groups, where those of all days would be too
@@ -227,7 +233,7 @@ class QueryPlan:
                     source.condition.parameters,
                 )
 
-            self.with_source(of_period, reads, _insert)
+            with_first(self.sources(of_period, reads), _insert)
         return SumRelation(self.cursor, question, is_fine, None, lambda use: use(f"SELECT * FROM {table}", {}))
 
     @staticmethod
@@ -281,18 +287,18 @@ class QueryPlan:
         self._dimensions[window, grain] = table
         return table
 
-    def _of_rows(self, question: Sums, reads: Reads, use: Callable[[SumSource], T]) -> T:
-        """Return what ``use`` makes of partial aggregates, of rows or, where cost categories are read, of the parts."""
+    def _stored_sources(self, question: Sums, reads: Reads) -> list[SumSource]:
+        """Return partial aggregates and rows or, where cost categories are read, the sums of their parts."""
         dataset, selection = question.dataset, self.visible(question.dataset, question.selection)
         scan = self.scan_of_whole_rows(dataset, selection)
         partials = self.partials if question.days is None else None
         scan = scan if question.days is None else scan.only(question.days)
         used = reads.categories | {each.key for each in selection.categories}
         if not used:
-            return add_up(self.cursor, partials, dataset, scan, reads.columns, use)
+            return sum_sources(self.cursor, partials, dataset, scan, reads.columns)
         wanted = self.categories.condition(selection.categories)
         query = replace(self.category_query(dataset, scan, self.scope_first(used)), partials=partials, wanted=wanted)
-        return use(categorised(self._with_shares(query), sorted(reads.columns)))
+        return [categorised(self._with_shares(query), sorted(reads.columns))]
 
     def _visible_source(self, question: Sums, reads: Reads) -> SumSource | None:
         """Return suitable kept sums of the scope's rows for a question, if there are any."""
@@ -330,7 +336,7 @@ class QueryPlan:
             )
 
         question = Sums(dataset, Selection.of_days(days))
-        return self._of_rows(question, Reads(frozenset([*TIME_COLUMNS, *columns])), _sum)
+        return with_first(self._stored_sources(question, Reads(frozenset([*TIME_COLUMNS, *columns]))), _sum)
 
     def _covering(self, dataset: Dataset, selection: Selection, reads: Reads) -> tuple[str, ...] | None:
         """Return a set of columns whose sums suffice for a question; None if there is none."""

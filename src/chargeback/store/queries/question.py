@@ -64,7 +64,8 @@ class SumRelation:
     """The sums of a question, as the relation ``sums`` of further SQL.
 
     It has the columns of the keys, those of the sums and, where the question ``is_fine``, the further digits of the
-    amounts; what shows an amount takes both (:meth:`amount`, :meth:`total`). It is read whenever it is used.
+    amounts; what shows an amount takes both (:meth:`amount`, :meth:`total`). It is read whenever it is used; what it is
+    added up from is chosen once.
 
     Attributes:
         days: the UTC days that have rows of the window, without its filters; None if none has.
