@@ -32,6 +32,7 @@ from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.inventory import ensure_known
 from chargeback.store.facts.files import read_file
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE
+from chargeback.store.queries import aggregate
 from chargeback.store.queries.aggregate import Grouping
 from chargeback.store.queries.clusters import ClusterCache
 from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS
@@ -173,8 +174,11 @@ def read_rows(reader: TenantReader) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("focus", ["", "e:env-1", "r:lkc-1", "e:", "t:topic-3"])
-def test_a_timeline_sums_to_the_node(reader: TenantReader, tenant: TenantView, focus: str) -> None:
-    """The days of a timeline sum to the cost of the node, including topics."""
+def test_a_timeline_sums_to_the_node(
+    reader: TenantReader, tenant: TenantView, focus: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The days of a timeline sum to the cost of the node, including topics; no limit of aggregates leaves any out."""
+    monkeypatch.setattr(aggregate, "MAX_BUCKETS", 1)
     view = graph(reader, tenant, "topics", focus)
     period = CalendarPeriod(DAYS[2], DAYS[3])
     found = graph_timeline(tenant, reader, view, period, SELECTED, "day", ZoneInfo("UTC"))

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from pydantic import Field
 
 from chargeback.model.days import InstantRange
-from chargeback.model.money import SHARED_PLACES, from_units, total
+from chargeback.model.money import SHARED_PLACES, from_units
 from chargeback.reports.answers import Counted, ResponseModel, Sum
 from chargeback.reports.flow import charged_costs, topic_costs_by_cluster
 from chargeback.reports.graph.tree import Kind, Leaves, Node, Shown, Units, build, filters_of, find, shown
@@ -20,8 +20,9 @@ from chargeback.reports.periods import CalendarPeriod
 from chargeback.reports.tenant_view import TenantView
 from chargeback.reports.topic_costs import of_topics
 from chargeback.store.control.inventory_lists import IDENTITIES, Lineage, Named, names_of, read_lineages
-from chargeback.store.queries.aggregate import Grouping
 from chargeback.store.queries.datasets import CHARGEBACKS, TOPIC_ATTRIBUTIONS
+from chargeback.store.queries.keys import ByTime, bucket
+from chargeback.store.queries.question import Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import ColumnFilter, Selection
 
@@ -270,15 +271,13 @@ def graph_timeline(
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
     """
-    dataset, environment = CHARGEBACKS, "environment_id"
-    if view.focus.kind == "topic":
-        dataset, environment = TOPIC_ATTRIBUTIONS, "env_id"
-    grouping = Grouping((environment,), unit, zone)
-    sums: dict[str, Decimal] = {}
-    for each in reader.aggregate(dataset, selection_of(view, selection), grouping).buckets:
-        time = each["time_bucket"]
-        sums[time] = total([sums.get(time, Decimal(0)), Decimal(each["total_amount"])])
-    items = [TimelinePoint(time=time, amount=amount) for time, amount in sorted(sums.items())]
+    dataset = TOPIC_ATTRIBUTIONS if view.focus.kind == "topic" else CHARGEBACKS
+    sums = reader.sums(Sums(dataset, selection_of(view, selection), (ByTime(unit, zone),)))
+    items = []
+    if sums.days is not None:
+        label = bucket(unit, zone, sums.days).label
+        rows = sums.rows(f"SELECT {label} AS time, {sums.amount()} FROM sums ORDER BY time")
+        items = [TimelinePoint(time=time, amount=amount) for time, amount in rows]
     return GraphTimeline(amount=_amount(view.focus.units[0]), items=items, **_about(tenant, view, period))
 
 
