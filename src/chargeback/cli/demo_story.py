@@ -5,14 +5,12 @@ Everything is written as the commands and the API write it.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
-from zoneinfo import ZoneInfo
 
 from chargeback.categories.document import CostCategory
 from chargeback.categories.parsing import parse_category
@@ -43,7 +41,6 @@ from chargeback.store.control.inventory import read_inventory
 from chargeback.store.control.invoices import Invoice, save_invoice
 from chargeback.store.control.statement_replies import DISPUTED, StatementKey, add_reply
 from chargeback.store.control.tags import IDENTITY, TagWrite
-from chargeback.store.queries.aggregate import Grouping
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.lookups import LookupCaches
@@ -143,14 +140,9 @@ def _parsed(facts: CategoryFacts, *, with_tags: bool = True) -> dict[str, CostCa
 
 def _costs(reader: TenantReader, selection: Selection) -> tuple[Decimal, list[UndecidedCost]]:
     """Return the total of the selected rows, and what each identity has of it."""
-    grouping = Grouping(("identity_id", f"tag:{KEY}"), "month", ZoneInfo("UTC"))
-    found = reader.aggregate(CHARGEBACKS, selection, grouping)
-    costs: dict[tuple[str, str], Decimal] = defaultdict(Decimal)
-    for bucket in found.buckets:
-        identity, team = bucket["dimensions"].values()
-        costs[identity, team] += Decimal(bucket["total_amount"])
-    by_identity = [UndecidedCost(identity, cost, team != UNTAGGED) for (identity, team), cost in costs.items()]
-    return Decimal(found.totals["total_amount"]), by_identity
+    costs = sums_by(reader, CHARGEBACKS, selection, ("identity_id", f"tag:{KEY}"))
+    by_identity = [UndecidedCost(identity or "", cost, team != UNTAGGED) for (identity, team), cost in costs.items()]
+    return total(costs.values()), by_identity
 
 
 def write_demo_budgets(tenant: Tenant) -> None:

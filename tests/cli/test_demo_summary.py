@@ -1,4 +1,4 @@
-"""Summaries of a tenant."""
+"""The summary that the demo prints."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from decimal import Decimal
 
 import pytest
 
+from chargeback.cli.demo_summary import summarise
 from chargeback.pipeline.run_messages import RunOutcome
-from chargeback.reports.summary import summarise
 from tests.support.deployments import Deployment, deployment, organisation, server
 
 __all__ = ["deployment", "organisation", "server"]

@@ -1,24 +1,22 @@
-"""A tenant's summary: costs by identity and product type, compared with the bill to the last digit."""
+"""What the demo shows of a tenant at its end: costs by identity and product type, compared with the bill to the last digit."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from zoneinfo import ZoneInfo
 
 from chargeback.config import Tenant
 from chargeback.model.days import instants
 from chargeback.model.money import total
 from chargeback.recompute.verify import CALCULATED, DayCheck, verify
 from chargeback.store.control.inventory import read_inventory
-from chargeback.store.queries.aggregate import Grouping
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.engine import CancellationToken, QueryEngine
 from chargeback.store.queries.lookups import LookupCaches
 from chargeback.store.queries.reader import TenantReader, open_reader
 from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.sums import sums_by
 from chargeback.store.tenant import open_store
 
 
@@ -70,10 +68,6 @@ def summarise(tenant: Tenant) -> Summary:
 def _grouped(reader: TenantReader, days: tuple[DayCheck, ...], column: str) -> tuple[tuple[str, Decimal], ...]:
     if not days:
         return ()
-    selection = Selection(instants(days[0].day, days[-1].day))
-    found = reader.aggregate(CHARGEBACKS, selection, Grouping((column,), "month", ZoneInfo("UTC")))
-    amounts: dict[str, list[Decimal]] = defaultdict(list)
-    for bucket in found.buckets:
-        amounts[bucket["dimensions"][column]].append(Decimal(bucket["total_amount"]))
-    sums = [(name, total(parts)) for name, parts in amounts.items()]
+    found = sums_by(reader, CHARGEBACKS, Selection(instants(days[0].day, days[-1].day)), (column,))
+    sums = [(name or "", amount) for (name,), amount in found.items()]
     return tuple(sorted(sums, key=lambda pair: (-pair[1], pair[0])))
