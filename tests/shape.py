@@ -36,6 +36,8 @@ REQUESTS: Final = (f"{TENANT}/chargebacks/aggregate?group_by=tag:team", f"{TENAN
 _BEFORE: Final = (f"{REQUESTS[0]}&period=month", f"{REQUESTS[1]}?period=month")
 _QUERIES: Final = "chargeback.store.queries"
 _FEW_LINES: Final = 60
+#: The modules that list others: the routes, and the commands. So do the faces of packages.
+_LISTS: Final = frozenset({"chargeback.api.app", "chargeback.cli.main"})
 
 Graph = Mapping[str, Collection[str]]
 
@@ -113,6 +115,21 @@ def longest_chain(graph: Graph) -> int:
         return 1 + max((_height(each) for each in below[name] if name not in below[each]), default=0)
 
     return max(map(_height, graph), default=0)
+
+
+def imported_once(graph: Graph) -> tuple[int, int]:
+    """Return how many modules exactly one other imports, and how many of these are entries of a list: routes, commands,
+    and the parts of a package that its face imports.
+
+    >>> imported_once({"a": ["a.b", "c"], "a.b": ["d"], "c": [], "d": ["c"]})
+    (2, 1)
+    """
+    importers: dict[str, list[str]] = {}
+    for name, imported in graph.items():
+        for each in imported:
+            importers.setdefault(each, []).append(name)
+    alone = {name: by[0] for name, by in importers.items() if len(by) == 1}
+    return len(alone), sum(by in _LISTS or name.startswith(f"{by}.") for name, by in alone.items())
 
 
 def private_functions(found: Iterable[Module]) -> tuple[int, int, int]:
@@ -217,7 +234,6 @@ def measures() -> Iterator[tuple[str, str]]:
     found = modules()
     graph = {each.name: each.imported({module.name for module in found}) for each in found}
     inner = {name: {each for each in graph[name] if each.startswith(_QUERIES)} for name in graph if _QUERIES in name}
-    importers = Counter(each for imported in graph.values() for each in imported)
     every, private, once = private_functions(found)
     classes = [{node.name for node in each.nodes if isinstance(node, ast.ClassDef)} for each in found]
     places = Counter(name for each in classes for name in each)
@@ -230,7 +246,11 @@ def measures() -> Iterator[tuple[str, str]]:
     yield "private functions / used once", f"{private / every:.0%} / {once:,}"
     yield "import lines, of code lines", f"{import_share(found):.1%}"
     yield "class names that several modules define", str(sum(count > 1 for count in places.values()))
-    yield "modules that exactly one other imports", str(sum(count == 1 for count in importers.values()))
+    alone, listed = imported_once(graph)
+    yield (
+        "modules that exactly one other imports / of these routes, commands, parts of packages",
+        f"{alone} / {listed}",
+    )
     yield f"files under {_FEW_LINES} lines", f"{small} ({small / len(found):.0%})"
     chain = f"{len(inner)} / {longest_chain(inner)} / {circles(inner)}"
     yield "`store/queries`: files / longest chain of imports / circles", chain
