@@ -71,7 +71,7 @@ from chargeback.api.routes import (
     views,
 )
 from chargeback.api.routes.readiness import ReadinessCache
-from chargeback.api.services import ApiLimits, Services
+from chargeback.api.services import Services
 from chargeback.page import PageFiles
 
 PREFIX = "/api/v1"
@@ -180,17 +180,19 @@ def create_app(services: Services) -> FastAPI:
     app.router.routes.extend(_routes(is_worker=is_worker))
     add_handlers(app)
     app.add_middleware(RequestLimits, limit=services.api.request_timeout_seconds)
+    origins: tuple[str, ...] = ()
     if services.api.enable_cors:
+        origins = services.api.cors_origins
         app.add_middleware(
             CORSMiddleware,
-            allow_origins=services.api.cors_origins,
+            allow_origins=origins,
             allow_methods=["GET", "POST", "PATCH", "DELETE"],
             allow_headers=["*"],
             expose_headers=_documented_headers(app),
         )
     app.add_middleware(HeadAsGet)
     refusals = app.state.refusals = RefusalLog(services)
-    app.add_middleware(RequestGuard, hosts=services.api.hosts, origins=_origins(services.api), on_refusal=refusals.note)
+    app.add_middleware(RequestGuard, hosts=services.api.hosts, origins=origins, on_refusal=refusals.note)
     app.add_middleware(MetricsMiddleware, request_metrics=request_metrics, prefix=PREFIX)
     if services.api.path_prefix is not None:
         app.add_middleware(PathPrefix, prefix=services.api.path_prefix)
@@ -219,10 +221,6 @@ def _documented_headers(app: FastAPI) -> list[str]:
     responses = [response for route in api_routes(app.routes) for response in route.responses.values()]
     named = {name for response in responses for name in response.get("headers", {})}
     return sorted(named | {"Retry-After", "WWW-Authenticate"})
-
-
-def _origins(api: ApiLimits) -> tuple[str, ...]:
-    return api.cors_origins if api.enable_cors else ()
 
 
 @cache

@@ -138,6 +138,15 @@ Note = Annotated[
 ]
 #: A text that may be empty, which stands for no value at all.
 OptionalText = Annotated[str, StringConstraints(max_length=255), AfterValidator(_plain), _SHOWN_AS_PLAIN]
+#: Who writes something, as the request says; it counts only if callers are not identified.
+Author = Annotated[Note, Field(examples=["alice"])]
+#: Why something is changed; may be empty, which stands for no reason.
+Reason = Annotated[
+    str | None,
+    StringConstraints(max_length=2000),
+    AfterValidator(lambda text: text and visible(text)),
+    Field(examples=["CHG-42"], json_schema_extra={"pattern": f"^$|{VISIBLE}"}),
+]
 #: The id of a resource, an identity or another entity of the inventory.
 Id = Annotated[str, StringConstraints(min_length=1, max_length=MAX_ID_LENGTH), AfterValidator(_plain), _SHOWN_AS_PLAIN]
 SearchText = Annotated[str, StringConstraints(max_length=MAX_ID_LENGTH), AfterValidator(_plain), _SHOWN_AS_PLAIN]

@@ -145,6 +145,10 @@ class TenantRequest:
         """Open a connection that reads from the control database."""
         return control_reader(self.tenant, self.context.token)
 
+    def facts_reader(self) -> AbstractContextManager[TenantReader]:
+        """Open a reader of the facts; requests with a ``reader`` have one already."""
+        return self.context.reader(self.tenant)
+
     def _on_basis(self, reader: TenantReader, params: CommonParameters) -> TenantReader:
         """Return the reader that the parameters request: of accrued or of posted costs."""
         if not isinstance(params, PostedQuery):
@@ -268,10 +272,6 @@ class ControlRequest(TenantRequest):
 
     connection: Connection
 
-    def reader(self) -> AbstractContextManager[TenantReader]:
-        """Open a reader of the facts as well."""
-        return self.context.reader(self.tenant)
-
     async def respond(self, call: Call, params: Any, caching: Caching) -> Response:
         """Return the response."""
 
@@ -343,12 +343,8 @@ class ChangeRequest(TenantRequest):
         """Return the entities of the tenant that the caller may see, by their type; None if these are all."""
         if self.access.sees_everything:
             return None
-        with self.reader() as reader:
+        with self.facts_reader() as reader:
             return entity_ids(reader.visible_entities())
-
-    def reader(self) -> AbstractContextManager[TenantReader]:
-        """Open a reader of the facts."""
-        return self.context.reader(self.tenant)
 
     def writing(self) -> AbstractContextManager[Connection]:
         """Open a connection that writes to the control database, in one durable transaction. It is rolled back if the
@@ -358,7 +354,7 @@ class ChangeRequest(TenantRequest):
     @contextmanager
     def posted_reader(self) -> Iterator[PostedReader]:
         """Open a reader of posted costs."""
-        with self.reader() as reader:
+        with self.facts_reader() as reader:
             yield self.context.posted(self.tenant, reader, None)
 
     @contextmanager
@@ -371,7 +367,7 @@ class ChangeRequest(TenantRequest):
             books = read_books(connection)
             if books.start is None:
                 return
-            with self.reader() as reader:
+            with self.facts_reader() as reader:
                 moved = moved_in_closed(self.tenant, reader, self.executor.lookups, books, connection)
             if not restating.restate_closed:
                 check_reach(moved, books, self.tenant.currency)
@@ -382,15 +378,15 @@ class ChangeRequest(TenantRequest):
 
 
 class CalculationRequest(ChangeRequest):
-    """A request that calculates from the facts and from its body. In its thread it has a ``tenant_reader``."""
+    """A request that calculates from the facts and from its body. In its thread it has a ``reader``."""
 
-    tenant_reader: TenantReader
+    reader: TenantReader
 
     async def respond(self, call: Call, params: Any, caching: Caching) -> Response:
         """Return the response; it has no ETag. ``as_of`` of the body selects the version of the rows."""
 
         def _answer(reader: TenantReader) -> Response:
-            self.tenant_reader = reader
+            self.reader = reader
             return call()
 
         return await self.context.query_facts(self.tenant, _answer, getattr(params, "as_of", None))

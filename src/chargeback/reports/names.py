@@ -44,7 +44,7 @@ def names_of_values(reader: TenantReader, by: str) -> Mapping[str, str]:
     return {each.key: each.name for each in category.values if each.name is not None}
 
 
-def names_of_ids(connection: Connection, column: str, ids: Collection[str]) -> Mapping[str, str]:
+def names_of_ids(connection: Connection, column: str, ids: Collection[str | None]) -> Mapping[str, str]:
     """Return the display names of some ids of a column. Ids without a name are left out."""
     return display_names(connection, [column], [{column: each} for each in ids]).get(column, {})
 

@@ -14399,7 +14399,7 @@ export interface components {
             };
             /**
              * Reason
-             * @description Why the category is changed; stored with the version.
+             * @description Why the budget is changed; stored with the version.
              * @default null
              * @example CHG-42
              */
@@ -14425,7 +14425,7 @@ export interface components {
             dry_run: boolean;
             /**
              * Reason
-             * @description Why the category is changed; stored with the version.
+             * @description Why the budgets are changed; stored with each version.
              * @default null
              * @example CHG-42
              */
@@ -14503,7 +14503,7 @@ export interface components {
             display_name: string;
             /**
              * Created By
-             * @description Who created the tag.
+             * @description Who created the tags.
              * @default api
              * @example alice
              */
@@ -14632,7 +14632,7 @@ export interface components {
             items: components["schemas"]["BulkItem"][];
             /**
              * Created By
-             * @description Who created the tag.
+             * @description Who created the tags.
              * @default api
              * @example alice
              */
@@ -15413,7 +15413,7 @@ export interface components {
             digest: string | null;
             /**
              * Created By
-             * @description Who created the tag.
+             * @description Who wrote the reply.
              * @default api
              * @example alice
              */
@@ -15438,7 +15438,7 @@ export interface components {
             until: string | null;
             /**
              * Created By
-             * @description Who created the tag.
+             * @description Who snoozed the finding.
              * @default api
              * @example alice
              */
@@ -15570,7 +15570,7 @@ export interface components {
             query: string;
             /**
              * Created By
-             * @description Who created the tag.
+             * @description Who created the view.
              * @default api
              * @example alice
              */
@@ -20252,7 +20252,7 @@ export interface operations {
     remove_budget_api_v1_tenants__tenant_name__budgets__budget_id__delete: {
         parameters: {
             query?: {
-                /** @description Why the category is changed; stored with the version. */
+                /** @description Why the budget is removed; stored with the version. */
                 reason?: string;
             };
             header?: {
@@ -31703,7 +31703,7 @@ export interface operations {
             query?: {
                 /** @description Make the change even if it moves amounts of closed months: it is then posted to the first open month, as a correction. Needs a `reason`. */
                 restate_closed?: boolean;
-                /** @description Why the category is changed; stored with the version. */
+                /** @description Why the category is removed; stored with the version. */
                 reason?: string;
             };
             header?: {

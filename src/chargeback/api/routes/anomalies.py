@@ -14,7 +14,7 @@ from chargeback.access.scope import CATEGORY, RowScope
 from chargeback.api.dependencies import CallerDep
 from chargeback.api.documentation import COMMON_STATUSES
 from chargeback.api.executor import entity_ids
-from chargeback.api.parameters import CommonParameters, Day, Note, StrictModel, Text
+from chargeback.api.parameters import Author, CommonParameters, Day, Note, StrictModel, Text
 from chargeback.api.problems import Conflict, NotFound
 from chargeback.api.routing import Routes
 from chargeback.api.selecting import UsualPeriodQuery
@@ -90,7 +90,7 @@ class NewMark(StrictModel):
     start_date: Day = Field(description="The first day.", examples=["2026-11-14"])
     end_date: Day = Field(description="The last day, a year later at most.", examples=["2026-11-20"])
     note: Note = Field(description="An explanation for later readers.", examples=["Load test of the new cluster"])
-    created_by: Annotated[Note, Field(description="The author of the mark.", examples=["alice"])] = "api"
+    created_by: Author = Field(default="api", description="The author of the mark.")
 
     @field_validator("end_date")
     @classmethod

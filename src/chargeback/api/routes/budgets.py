@@ -14,12 +14,11 @@ from chargeback.access.caller import Right, TenantAccess
 from chargeback.access.scope import RowScope
 from chargeback.api.dependencies import CallerDep
 from chargeback.api.documentation import COMMON_STATUSES
-from chargeback.api.parameters import CommonParameters, Note, PeriodId, StrictModel, Text
+from chargeback.api.parameters import CommonParameters, Note, PeriodId, Reason, StrictModel, Text
 from chargeback.api.preconditions import PreconditionsDep
 from chargeback.api.problems import Conflict, InvalidParameter, InvalidRequest, NotFound
 from chargeback.api.responses import csv_file, json_response
 from chargeback.api.routes.budget_files import budget_table, check_no_problems, problems_of, read_budgets
-from chargeback.api.routes.cost_categories import Reason
 from chargeback.api.routing import CSV, Routes
 from chargeback.api.tenant_requests import CACHE_CONTROL, Change, Facts, FactsRequest, Versioned
 from chargeback.categories.cycles import arrow_path, cycles
@@ -112,7 +111,7 @@ class BudgetBody(StrictModel):
         examples=[{}],
         json_schema_extra={"additionalProperties": False},
     )
-    reason: Reason = None
+    reason: Reason = Field(default=None, description="Why the budget is changed; stored with the version.")
 
     def budget(self, budget_id: str) -> Budget:
         """Return the budget."""
@@ -139,7 +138,7 @@ class BudgetsFile(StrictModel):
         examples=["id,name,monthly,2026-12\npayments,Payments,1000,1500\n"],
     )
     dry_run: bool = Field(default=False, strict=True, description="Change nothing; only report the changes.")
-    reason: Reason = None
+    reason: Reason = Field(default=None, description="Why the budgets are changed; stored with each version.")
 
 
 class ImportedBudgets(ResponseModel):
@@ -159,7 +158,7 @@ class StatusQuery(CommonParameters):
 class RemovalOfBudget(StrictModel):
     """Parameters of a removal."""
 
-    reason: Reason = None
+    reason: Reason = Field(default=None, description="Why the budget is removed; stored with the version.")
 
 
 router = Routes(prefix="/tenants/{tenant_name}/budgets", tags=["Budgets"])
@@ -203,7 +202,7 @@ def show_budgets(request: Facts, params: Annotated[StatusQuery, Query()]) -> Pag
 def get_budget(request: Versioned, budget_id: BudgetId, _params: Annotated[CommonParameters, Query()]) -> Response:
     """Return a budget. Send its ETag as `If-Match` to change it."""
     found = store.read_budget(request.connection, budget_id)
-    with request.reader() as reader:
+    with request.facts_reader() as reader:
         seen, budget = _seen(found, budget_id, request.access.scope, reader.categories.index)
     return json_response(_item(seen, budget, request.access), headers={"ETag": seen.etag})
 

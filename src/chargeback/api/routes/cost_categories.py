@@ -6,13 +6,13 @@ from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from fastapi import Body, Query
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import Field, StringConstraints
 from starlette.responses import Response
 
 from chargeback.access.caller import Right
 from chargeback.api.dependencies import CallerDep
 from chargeback.api.documentation import COMMON_STATUSES, csv_answer
-from chargeback.api.parameters import CSV_TYPE, CommonParameters, Restating, visible
+from chargeback.api.parameters import CSV_TYPE, CommonParameters, Reason, Restating
 from chargeback.api.preconditions import Preconditions, PreconditionsDep
 from chargeback.api.problems import (
     Conflict,
@@ -24,7 +24,6 @@ from chargeback.api.problems import (
 )
 from chargeback.api.responses import attachment, json_response
 from chargeback.api.routes.category_answers import CategoryKey, EditQuery
-from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import Routes
 from chargeback.api.tenant_requests import CACHE_CONTROL, Change, ChangeRequest, Control, Versioned
 from chargeback.categories.document import CostCategory
@@ -33,7 +32,6 @@ from chargeback.category_sources.contract import SourceContent
 from chargeback.category_sources.csv_file import decoded, read_entries
 from chargeback.errors import CategoryError, ConfigurationError, EditConflict
 from chargeback.model.edits import present_version
-from chargeback.model.texts import VISIBLE
 from chargeback.reports.answers import Instant, PageOf, ResponseModel
 from chargeback.reports.categories.answers import DryRunAnswer, display_names, preview
 from chargeback.reports.categories.editing import (
@@ -54,17 +52,6 @@ from chargeback.store.control.cost_categories import CategoryVersion, CategoryWr
 from chargeback.store.control.revisions import read_revisions
 from chargeback.store.queries.selection import Selection
 
-Reason = Annotated[
-    str | None,
-    StringConstraints(max_length=2000),
-    AfterValidator(lambda text: text and visible(text)),
-    Field(
-        description="Why the category is changed; stored with the version.",
-        examples=["CHG-42"],
-        json_schema_extra={"pattern": f"^$|{VISIBLE}"},
-    ),
-]
-
 _EXAMPLE: dict[str, Any] = {
     "default": "UNASSIGNED",
     "values": {"payments": {"name": "Payments", "parent": "retail"}, "retail": {"name": "Retail"}},
@@ -78,7 +65,7 @@ _EXAMPLE: dict[str, Any] = {
 class RestatingWithReason(Restating):
     """A change of a cost category, with its reason."""
 
-    reason: Reason = None
+    reason: Reason = Field(default=None, description="Why the category is changed; stored with the version.")
 
 
 class CategoryBody(RestatingWithReason):
@@ -122,6 +109,8 @@ class RulesFile(RestatingWithReason):
 
 class RemovalQuery(RestatingWithReason):
     """Parameters of a removal."""
+
+    reason: Reason = Field(default=None, description="Why the category is removed; stored with the version.")
 
 
 class VersionQuery(CommonParameters):
@@ -196,7 +185,7 @@ _CREATED = {201: {"description": "The new category.", "model": CategoryItem}}
 
 
 @router.get("", needs=Right.READ)
-def list_cost_categories(request: Control, _params: Annotated[TenantsQuery, Query()]) -> CategoryList:
+def list_cost_categories(request: Control, _params: Annotated[CommonParameters, Query()]) -> CategoryList:
     """List the cost categories by key, without their documents. Within a scope, reasons of changes are left out,
     because they may name others."""
     hidden = {} if request.access.sees_everything else {"reason": None}
@@ -290,7 +279,7 @@ def remove_cost_category(
     problems=_NO_CATEGORY,
 )
 def get_cost_category_history(
-    request: Control, category_key: CategoryKey, params: Annotated[TenantsQuery, Query()]
+    request: Control, category_key: CategoryKey, params: Annotated[CommonParameters, Query()]
 ) -> PageOf[CategoryHistoryItem]:
     """List every version of a cost category, the newest first; `version` of the category itself returns one."""
     page = params.paging
@@ -317,7 +306,7 @@ def get_cost_category_history(
     },
 )
 def get_rules_as_csv(
-    request: Versioned, category_key: CategoryKey, _params: Annotated[TenantsQuery, Query()]
+    request: Versioned, category_key: CategoryKey, _params: Annotated[CommonParameters, Query()]
 ) -> Response:
     """Return the rules that assign values to single identities, resources or topics by their ids, as CSV: a line for
     each of them, or one for each part of a split. The file has the ETag of the category."""
@@ -345,7 +334,7 @@ def _check_measures(request: ChangeRequest, category: CostCategory) -> None:
     """Check that the measures by which a category shares costs are stored, or will be by the policies of the tenant."""
     known = request.ruled().rules.catalogue.measures
     if not measures_in(category) <= known:
-        with request.reader() as reader:
+        with request.facts_reader() as reader:
             known |= reader.measured().measures(reader.cursor)
     with _reported_document():
         check_measures(category, known)
@@ -354,7 +343,7 @@ def _check_measures(request: ChangeRequest, category: CostCategory) -> None:
 def _dry_run(request: ChangeRequest, period: str, category: CostCategory) -> DryRunAnswer:
     """Return the changes that a category would make."""
     tenant = request.tenant
-    with request.reader() as reader:
+    with request.facts_reader() as reader:
         with tenant.store.control.read() as connection:
             last = read_revisions(connection).last_calculated
         selection = Selection.of_days(named_period(period, last or request.now.date()).day_range)

@@ -65,7 +65,7 @@ def reconcile_with_file(request: Calculation, params: Annotated[ExternalCosts, B
     The file is sent as a text in JSON, and a mapping describes its columns; nothing is stored. Use `chargeback
     reconcile` for files above 8 MiB.
     """
-    tenant, reader = request.tenant, request.tenant_reader
+    tenant, reader = request.tenant, request.reader
     try:
         costs = read_costs(params.csv, params.mapping, tenant.currency)
     except CostFileError as error:

@@ -1,7 +1,6 @@
 """Findings: resources and identities that have costs but are not used; findings can be snoozed."""
 
 from collections.abc import Mapping
-from datetime import date
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import Body, Path, Query
@@ -11,10 +10,9 @@ from starlette.responses import Response
 from chargeback.access.caller import Right
 from chargeback.api.dependencies import CallerDep
 from chargeback.api.documentation import COMMON_STATUSES
-from chargeback.api.parameters import CommonParameters, Day, Note, StrictModel
+from chargeback.api.parameters import Author, CommonParameters, Day, Note, StrictModel
 from chargeback.api.problems import NotFound
 from chargeback.api.responses import table_response
-from chargeback.api.routes.tags import Author
 from chargeback.api.routing import CSV, Routes
 from chargeback.api.tenant_requests import Change, ChangeRequest, Facts, FactsRequest
 from chargeback.reports.findings import LOOK_BACK_DAYS, FindingEvidence, FindingKind, FindingList, SnoozeItem, findings
@@ -43,7 +41,7 @@ class NewSnooze(StrictModel):
     until: Day | None = Field(
         default=None, description="The UTC day on which the finding is open again. Default: never."
     )
-    created_by: Author = "api"
+    created_by: Author = Field(default="api", description="Who snoozed the finding.")
 
 
 router = Routes(prefix="/tenants/{tenant_name}/findings", tags=["Findings"])
@@ -79,8 +77,9 @@ def list_findings(request: Facts, params: Annotated[FindingsQuery, Query()]) -> 
     snoozes: Mapping[str, Snooze] = request.extra
     with tenant.store.control.read() as connection:
         found = findings(request.reader, connection, params.min_days, params.kind)
-    known = [each.model_copy(update={"snooze": _holding(snoozes.get(each.id), today)}) for each in found]
-    shown = [each for each in known if params.state == "all" or (each.snooze is not None) == _wants_snoozed(params)]
+    holding = {key: SnoozeItem.like(each) for key, each in snoozes.items() if each.holds_on(today)}
+    known = [each.model_copy(update={"snooze": holding.get(each.id)}) for each in found]
+    shown = [each for each in known if params.state in {"all", "open" if each.snooze is None else "snoozed"}]
     if request.wants_csv:
         return table_response("findings.csv", _COLUMNS, shown)
     snoozed = sum(each.snooze is not None for each in known)
@@ -127,18 +126,10 @@ def _require(request: ChangeRequest, finding_id: str) -> None:
     Raises:
         NotFound: there is none.
     """
-    with request.reader() as reader, request.tenant.store.control.read() as connection:
+    with request.facts_reader() as reader, request.tenant.store.control.read() as connection:
         if all(each.id != finding_id for each in findings(reader, connection, min_days=1)):
             raise _missing(finding_id)
 
 
 def _missing(finding_id: str) -> NotFound:
     return NotFound(f"There is no finding {finding_id}, or it is not snoozed.")
-
-
-def _holding(snooze: Snooze | None, today: date) -> SnoozeItem | None:
-    return SnoozeItem.like(snooze) if snooze is not None and snooze.holds_on(today) else None
-
-
-def _wants_snoozed(params: FindingsQuery) -> bool:
-    return params.state == "snoozed"

@@ -21,7 +21,7 @@ from chargeback.reports.daily_forecasts import (
     usual_until,
 )
 from chargeback.reports.forecast import known_days
-from chargeback.reports.names import display_names
+from chargeback.reports.names import names_of_ids
 from chargeback.reports.reconciliation import states_seen
 from chargeback.store.queries.costs import COST_COLUMNS
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
@@ -73,9 +73,8 @@ def show_forecast(request: Facts, params: Annotated[ForecastQuery, Query()]) -> 
     def _named(values: Collection[str | None]) -> Mapping[str, str]:
         if params.group_by is None:
             return {}
-        groups = [{params.group_by: value} for value in values]
         with request.reading() as connection:
-            return display_names(connection, [params.group_by], groups).get(params.group_by, {})
+            return names_of_ids(connection, params.group_by, values)
 
     selection = params.selection(tenant.lookback_days, request.version.control.last_calculated)
     asked = ForecastRequest(selection, known, until, params.group_by, params.top)

@@ -14,7 +14,6 @@ from chargeback.access.caller import Right
 from chargeback.api.parameters import CommonParameters, SearchText, TagKey, Text, When, instant_if_valid, tag_pair
 from chargeback.api.problems import InvalidParameter
 from chargeback.api.responses import table_response
-from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import CSV, Routes
 from chargeback.api.tenant_requests import Entities, EntitiesRequest
 from chargeback.reports.answers import Instant, Metadata, PageOf, ResponseModel
@@ -164,7 +163,7 @@ def list_identities(request: Entities, params: Annotated[IdentityQuery, Query()]
 
 
 @router.get("/inventory/summary", needs=Right.READ)
-def summarise(request: Entities, _params: Annotated[TenantsQuery, Query()]) -> InventorySummary:
+def summarise(request: Entities, _params: Annotated[CommonParameters, Query()]) -> InventorySummary:
     """Count resources and identities by type."""
     return InventorySummary(resource_counts=_counts(request, RESOURCES), identity_counts=_counts(request, IDENTITIES))
 

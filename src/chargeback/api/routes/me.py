@@ -9,8 +9,8 @@ from starlette.responses import Response
 from chargeback.access.caller import CallerKind
 from chargeback.api.authorisation import Access
 from chargeback.api.dependencies import CallerDep, ServicesDep
+from chargeback.api.parameters import CommonParameters
 from chargeback.api.responses import json_response
-from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import Routes
 from chargeback.reports.answers import ResponseModel
 
@@ -50,7 +50,7 @@ router = Routes(tags=["Access"])
 
 
 @router.get("/me", response_model=Me, needs=Access.AUTHENTICATED, only=(400, 500, 504))
-async def who_am_i(services: ServicesDep, caller: CallerDep, _params: Annotated[TenantsQuery, Query()]) -> Response:
+async def who_am_i(services: ServicesDep, caller: CallerDep, _params: Annotated[CommonParameters, Query()]) -> Response:
     """Return who the caller is, and what the caller may do with which tenant."""
     found = [(name, access) for name in sorted(services.tenants) if (access := caller.access(name)) is not None]
     tenants = [

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from chargeback.access.caller import Right, TenantAccess
 from chargeback.api.dependencies import CallerDep
 from chargeback.api.documentation import COMMON_STATUSES
-from chargeback.api.parameters import CommonParameters, Day, Note, StrictModel, visible
+from chargeback.api.parameters import Author, CommonParameters, Day, StrictModel, visible
 from chargeback.api.preconditions import Preconditions, PreconditionsDep
 from chargeback.api.problems import Conflict, NotFound
 from chargeback.api.responses import json_response
@@ -81,7 +81,7 @@ class NoteBody(StrictModel):
 class NewNote(NoteBody):
     """A note to write."""
 
-    created_by: Annotated[Note, Field(description="Who writes it.", examples=["alice"])] = "api"
+    created_by: Author = Field(default="api", description="Who writes it.")
 
 
 class NoteItem(ResponseModel):

@@ -9,7 +9,7 @@ from sqlalchemy import RowMapping
 
 from chargeback.access.caller import Right
 from chargeback.api.parameters import CommonParameters
-from chargeback.api.routes.tenants import TenantFields, TenantsQuery, tenant_settings
+from chargeback.api.routes.tenants import TenantFields, tenant_settings
 from chargeback.api.routing import Routes
 from chargeback.api.tenant_requests import Control, Facts, FactsRequest
 from chargeback.reports.answers import Instant, ResponseModel
@@ -96,7 +96,7 @@ class RunList(ResponseModel):
 router = Routes(prefix="/tenants/{tenant_name}", tags=["Tenants"])
 
 
-def _running(request: FactsRequest, _params: TenantsQuery) -> list[Any]:
+def _running(request: FactsRequest, _params: CommonParameters) -> list[Any]:
     """Return the further values that the overview depends on: the current run, the reason of a suspension, and whether
     the caller can start a run."""
     with request.reading() as connection:
@@ -108,7 +108,7 @@ def _running(request: FactsRequest, _params: TenantsQuery) -> list[Any]:
 
 
 @router.get("", needs=Right.READ, keep=True, also=_running)
-def show_tenant(request: Facts, _params: Annotated[TenantsQuery, Query()]) -> TenantOverview:
+def show_tenant(request: Facts, _params: Annotated[CommonParameters, Query()]) -> TenantOverview:
     """Return one tenant: its days, its tag keys with their share of the cost, its features, and the current run."""
     tenant = request.tenant
     run, failure, can_run = request.extra
@@ -143,7 +143,7 @@ def list_runs(request: Control, params: Annotated[RunsQuery, Query()]) -> RunLis
 
 
 @router.get("/health", needs=Right.READ, whole=True)
-def show_health(request: Control, _params: Annotated[TenantsQuery, Query()]) -> HealthAnswer:
+def show_health(request: Control, _params: Annotated[CommonParameters, Query()]) -> HealthAnswer:
     """Return the problems of a tenant's data, the worst first: days that are pending or incomplete, the last run, a
     suspension; each with its causes, a remedy, and what resolves it. Parameters are ignored."""
     tenant = request.tenant

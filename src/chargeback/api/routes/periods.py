@@ -12,12 +12,21 @@ from starlette.responses import Response
 from chargeback.access.caller import Right
 from chargeback.api.dependencies import CallerDep
 from chargeback.api.documentation import COMMON_STATUSES
-from chargeback.api.parameters import AmountText, Day, FactsParameters, Note, PeriodId, StrictModel, Text, When
+from chargeback.api.parameters import (
+    AmountText,
+    CommonParameters,
+    Day,
+    FactsParameters,
+    Note,
+    PeriodId,
+    StrictModel,
+    Text,
+    When,
+)
 from chargeback.api.problems import InvalidParameter, InvalidRequest, NotFound
 from chargeback.api.responses import csv_response, json_response
 from chargeback.api.routes.journal import Month
 from chargeback.api.routes.statements import By, Value
-from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import CSV, Routes
 from chargeback.api.tenant_requests import Change, ChangeRequest, Control, Facts, FactsRequest, before_the_books
 from chargeback.errors import AdjustmentInvalid, PeriodRefused
@@ -201,7 +210,7 @@ class AdjustmentList(ResponseModel):
     items: list[AdjustmentItem]
 
 
-class AdjustmentQuery(TenantsQuery):
+class AdjustmentQuery(CommonParameters):
     """Parameters of the list of adjustments."""
 
     period: PeriodId | None = Field(default=None, description="Only adjustments of this month.")
@@ -401,7 +410,7 @@ def seal_period(
         }
     },
 )
-def show_receipts(request: Control, _params: Annotated[TenantsQuery, Query()]) -> Response:
+def show_receipts(request: Control, _params: Annotated[CommonParameters, Query()]) -> Response:
     """Return the receipts of all closings, reopenings and seals, each in a line of canonical JSON that can be checked
     with `sha256sum`."""
     text = "".join(f"{each}\n" for each in read_receipts(request.connection))
@@ -409,7 +418,7 @@ def show_receipts(request: Control, _params: Annotated[TenantsQuery, Query()]) -
 
 
 @router.get("/closings/signatures", needs=Right.READ, whole=True)
-def list_signatures(request: Control, _params: Annotated[TenantsQuery, Query()]) -> SignatureList:
+def list_signatures(request: Control, _params: Annotated[CommonParameters, Query()]) -> SignatureList:
     """List the signatures of receipts. Each is that of a line of `closings.jsonl`, without its end, by the private key
     of the tenant (`closing.signing_key`); receipts that were written without one have none."""
     found = read_signatures(request.connection).items()
@@ -495,7 +504,7 @@ def reverse_adjustment(
 
 
 @router.get("/periods/{period}/invoices", needs=Right.READ, whole=True)
-def list_invoices(request: Control, period: Month, _params: Annotated[TenantsQuery, Query()]) -> InvoiceList:
+def list_invoices(request: Control, period: Month, _params: Annotated[CommonParameters, Query()]) -> InvoiceList:
     """List the invoices of a month by number."""
     found = read_invoices(request.connection, AccountingPeriod.named(period))
     return InvoiceList(items=[_invoice(each) for each in found])

@@ -13,7 +13,6 @@ from chargeback.api.parameters import CommonParameters, Day, Note, Restating, ch
 from chargeback.api.problems import InvalidParameter
 from chargeback.api.responses import json_response
 from chargeback.api.rewriting import prefix_of
-from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import Routes
 from chargeback.api.tenant_requests import Change, Control
 from chargeback.errors import LeaseHeld, NoRunner
@@ -193,7 +192,7 @@ def read_run_log(request: Control, params: Annotated[LogQuery, Query()]) -> Page
 
 
 @router.get("/status", needs=Right.READ)
-def pipeline_status(request: Control, _params: Annotated[TenantsQuery, Query()]) -> PipelineStatus:
+def pipeline_status(request: Control, _params: Annotated[CommonParameters, Query()]) -> PipelineStatus:
     """Return whether a run is in progress, and the result of the last finished run. The result is about the whole bill:
     callers with a scope get only the time of its end, and no reason of a suspension."""
     state = pipeline_state(request.connection)

@@ -55,7 +55,7 @@ def show_policies(request: Control, params: Annotated[PoliciesQuery, Query()]) -
     rules = request.ruled().rules
     seen = None
     if request.context.scope is not None:
-        with request.reader() as reader:
+        with request.facts_reader() as reader:
             seen = _seen(reader)
     found = [
         each

@@ -14,7 +14,8 @@ from pydantic import Field
 from chargeback.api.authorisation import Access, access_to, authenticated_or_none
 from chargeback.api.dependencies import ServicesDep
 from chargeback.api.executor import RequestExecutor, control_reader
-from chargeback.api.routes.tenants import TenantsQuery, TopicError, TopicStatus
+from chargeback.api.parameters import CommonParameters
+from chargeback.api.routes.tenants import TopicError, TopicStatus
 from chargeback.api.routing import Routes
 from chargeback.api.services import Services
 from chargeback.errors import StorageError
@@ -138,7 +139,9 @@ router = Routes(tags=["Health"])
 
 
 @router.get("/readiness", needs=Access.PUBLIC, only=(400, 500, 504))
-async def readiness(request: Request, services: ServicesDep, _params: Annotated[TenantsQuery, Query()]) -> Readiness:
+async def readiness(
+    request: Request, services: ServicesDep, _params: Annotated[CommonParameters, Query()]
+) -> Readiness:
     """Return the readiness of the service, and of each tenant that the caller may read. The status code is always 200.
     Cached for two seconds."""
     cache: ReadinessCache = request.app.state.readiness

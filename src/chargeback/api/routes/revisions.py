@@ -7,9 +7,8 @@ from fastapi import Path, Query
 from pydantic import Field
 
 from chargeback.access.caller import Right
-from chargeback.api.parameters import Day, When, instant_if_valid
+from chargeback.api.parameters import CommonParameters, Day, When, instant_if_valid
 from chargeback.api.problems import InvalidParameter
-from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import Routes
 from chargeback.api.selecting import ChargebackFilters, GroupedQuery, UsualPeriodQuery, groups_of
 from chargeback.api.tenant_requests import Facts
@@ -82,7 +81,7 @@ router = Routes(prefix="/tenants/{tenant_name}", tags=["Revisions"])
 def list_revisions(
     request: Facts,
     day: Annotated[Day, Path(alias="date", description="A UTC day.")],
-    _params: Annotated[TenantsQuery, Query()],
+    _params: Annotated[CommonParameters, Query()],
 ) -> DayRevisions:
     """List the revisions of a day, each with its time, its cause and the moved amount; the oldest first."""
     with request.tenant.store.control.read() as connection:

@@ -17,7 +17,6 @@ from chargeback.api.parameters import CommonParameters, Day, StrictModel, When, 
 from chargeback.api.problems import Conflict, InvalidParameter, InvalidRequest, NotFound
 from chargeback.api.responses import csv_response, json_response
 from chargeback.api.rewriting import prefix_of
-from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import Routes
 from chargeback.api.selecting import check_columns, groups_of
 from chargeback.api.tenant_requests import Change, Control, ControlRequest
@@ -222,7 +221,7 @@ def show_simulations(request: Control, params: Annotated[CommonParameters, Query
 
 @router.get("/{simulation_id}", needs=Right.READ, whole=True, problems=_NO_SIMULATION)
 def show_simulation(
-    request: Control, simulation_id: SimulationId, _params: Annotated[TenantsQuery, Query()]
+    request: Control, simulation_id: SimulationId, _params: Annotated[CommonParameters, Query()]
 ) -> SimulationState:
     """Return the progress of a simulation, and its result."""
     found = _kept(request, simulation_id)
@@ -238,7 +237,7 @@ def show_simulation(
     responses={200: csv_answer("The file.", example=_FILE)},
 )
 def show_simulated_items(
-    request: Control, simulation_id: SimulationId, _params: Annotated[TenantsQuery, Query()]
+    request: Control, simulation_id: SimulationId, _params: Annotated[CommonParameters, Query()]
 ) -> Response:
     """Return the groups whose cost would change as CSV, the largest change first."""
     answer = _answer(_kept(request, simulation_id))

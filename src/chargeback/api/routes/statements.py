@@ -13,6 +13,7 @@ from chargeback.api.dependencies import CallerDep
 from chargeback.api.parameters import (
     CATEGORY_PARAMETER,
     TAG_PARAMETER,
+    Author,
     FactsParameters,
     Id,
     Note,
@@ -22,7 +23,6 @@ from chargeback.api.parameters import (
 )
 from chargeback.api.problems import Conflict, Forbidden, InvalidParameter, NotFound
 from chargeback.api.responses import csv_file
-from chargeback.api.routes.tags import Author
 from chargeback.api.routing import CSV, Routes
 from chargeback.api.tenant_requests import (
     CATEGORIES_HEADER,
@@ -154,7 +154,7 @@ class NewReply(StrictModel):
         "the response is 409, even if the number is the same: during its month, a statement gets more days.",
         examples=[EXAMPLE_DIGEST],
     )
-    created_by: Author = "api"
+    created_by: Author = Field(default="api", description="Who wrote the reply.")
 
 
 class ReplyQuery(StrictModel):
@@ -176,7 +176,6 @@ _NO_REPLY = _NO_STATEMENT | {
     409: "The statement has another number or content now than the request names, or as many replies as it may have.",
 }
 _NO_PDF = {501: "The packages for PDF files are not installed; `detail` names them."}
-_LINES = "CSV (RFC 4180, UTF-8), with texts in the format of the export"
 _FILE = {"Content-Disposition": {"schema": {"type": "string"}, "description": "`inline`, with the number as name."}}
 
 
@@ -343,7 +342,7 @@ def _reply(
         NotFound: there is none.
     """
     verdict, new = said
-    period, reader = AccountingPeriod.named(address.period), request.tenant_reader
+    period, reader = AccountingPeriod.named(address.period), request.reader
     posted = request.context.posted(request.tenant, reader, None)
     with before_the_books("basis"):
         found = statements_of(request.tenant, reader, posted, period, address.by, address.basis)

@@ -15,6 +15,7 @@ from chargeback.api.documentation import COMMON_STATUSES
 from chargeback.api.parameters import (
     MAX_ID_LENGTH,
     TAG_KEY,
+    Author,
     CommonParameters,
     DateRangeParameters,
     Day,
@@ -29,7 +30,6 @@ from chargeback.api.parameters import (
 )
 from chargeback.api.problems import Conflict, NotFound
 from chargeback.api.responses import json_response, table_response
-from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import CSV, Routes
 from chargeback.api.tenant_requests import Change, ChangeRequest, Entities
 from chargeback.categories.document import RESERVED
@@ -60,9 +60,6 @@ OVERRIDE = (
     "added if it overlaps no other."
 )
 REPLACE_MANY = "With `override_existing`: remove all other values of these keys, regardless of their dates."
-
-#: The author of a tag; for information only.
-Author = Annotated[Note, Field(description="Who created the tag.", examples=["alice"])]
 
 
 def _not_reserved(value: str) -> str:
@@ -124,7 +121,7 @@ class NewTag(ChangingTags, Dated):
 
     tag_key: TagKey = Field(description=KEY, examples=["team"])
     tag_value: TagValue
-    created_by: Author = "api"
+    created_by: Author = Field(default="api", description="Who created the tag.")
 
 
 class NewValue(ChangingTags, Dated):
@@ -185,7 +182,7 @@ class BulkTags(ChangingTags):
         description="The tags, at least one; each has `entity_type`, `entity_id`, `tag_key`, `tag_value`, and may have "
         "`valid_from` and `valid_to`.",
     )
-    created_by: Author = "api"
+    created_by: Author = Field(default="api", description="Who created the tags.")
     override_existing: bool = Field(default=False, strict=True, description=OVERRIDE)
     replace_periods: bool = Field(default=False, strict=True, description=REPLACE_MANY)
     dry_run: bool = Field(default=False, strict=True, description=DRY_RUN)
@@ -216,7 +213,7 @@ class BulkByFilter(ChangingTags, DateRangeParameters, Dated):
     identity_id: Text | None = Field(default=None, description="Only chargebacks of this identity.")
     tag_key: TagKey = Field(description=KEY, examples=["team"])
     display_name: TagValue = Field(description=f"The tag's value. {VALUE}")
-    created_by: Author = "api"
+    created_by: Author = Field(default="api", description="Who created the tags.")
     override_existing: bool = Field(default=False, strict=True, description=OVERRIDE)
     replace_periods: bool = Field(default=False, strict=True, description=REPLACE_MANY)
     dry_run: bool = Field(default=False, strict=True, description=DRY_RUN)
@@ -349,7 +346,7 @@ def list_entity_tags(
     request: Entities,
     entity_type: EntityKind,
     entity_id: EntityId,
-    _params: Annotated[TenantsQuery, Query()],
+    _params: Annotated[CommonParameters, Query()],
 ) -> Response:
     """List the tags of one resource or identity by key and date."""
     connection = request.connection
@@ -448,7 +445,7 @@ def list_tags(request: Entities, params: Annotated[TagsQuery, Query()]) -> PageO
 
 
 @router.get("/tags/keys", needs=Right.READ)
-def list_keys(request: Entities, _params: Annotated[TenantsQuery, Query()]) -> TagKeys:
+def list_keys(request: Entities, _params: Annotated[CommonParameters, Query()]) -> TagKeys:
     """List the tag keys in use."""
     return TagKeys(keys=tag_store.keys(request.connection, request.visible))
 
@@ -472,7 +469,7 @@ def write_by_filter(request: Change, caller: CallerDep, params: Annotated[BulkBy
 
     With `dry_run`, only report the changes."""
     selection = params.selection(request.tenant.lookback_days)
-    with request.reader() as reader:
+    with request.facts_reader() as reader:
         entities = charged_entities(reader, selection)
     key, value, during = params.tag_key, params.display_name, params.during
     writes = [tag_store.TagWrite(*entity, key, value, during) for entity in entities]

@@ -30,10 +30,6 @@ TopicError = Annotated[
 ]
 
 
-class TenantsQuery(CommonParameters):
-    """Parameters of endpoints that accept only the common ones."""
-
-
 class TenantFields(ResponseModel):
     """The configuration of a tenant in every response about it."""
 
@@ -95,7 +91,7 @@ async def list_tenants(
     request: Request,
     services: ServicesDep,
     caller: CallerDep,
-    _params: Annotated[TenantsQuery, Query()],
+    _params: Annotated[CommonParameters, Query()],
 ) -> Response:
     """List the tenants that the caller may read by name. If a tenant's storage is unavailable, `storage_error` has the
     reason."""
@@ -137,7 +133,7 @@ def _summary(tenant: TenantView, access: TenantAccess, counts: DayCounts | Stora
 
 
 @router.get("/tenants/{tenant_name}/status", needs=Right.READ)
-def tenant_status(request: Control, params: Annotated[TenantsQuery, Query()]) -> TenantStatus:
+def tenant_status(request: Control, params: Annotated[CommonParameters, Query()]) -> TenantStatus:
     """Return the state of each UTC day of a range. For callers with a scope, the missing evidence of incomplete days is
     returned without the reasons."""
     tenant, access = request.tenant, request.access

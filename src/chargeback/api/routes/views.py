@@ -11,10 +11,8 @@ from chargeback.access.caller import Caller, Right
 from chargeback.api.dependencies import CallerDep
 from chargeback.api.documentation import COMMON_STATUSES
 from chargeback.api.executor import RequestContext
-from chargeback.api.parameters import Note, StrictModel
+from chargeback.api.parameters import Author, CommonParameters, Note, StrictModel
 from chargeback.api.problems import Conflict, NotFound
-from chargeback.api.routes.tags import Author
-from chargeback.api.routes.tenants import TenantsQuery
 from chargeback.api.routing import Routes
 from chargeback.api.tenant_requests import Change, Control
 from chargeback.reports.answers import Instant, ResponseModel
@@ -54,7 +52,7 @@ class ViewBody(StrictModel):
 class NewView(ViewBody):
     """A view to save."""
 
-    created_by: Author = "api"
+    created_by: Author = Field(default="api", description="Who created the view.")
 
 
 class ViewItem(ResponseModel):
@@ -83,7 +81,7 @@ ViewId = Annotated[str, Path(description="The `id` of a view.", pattern="^[0-9]{
 
 
 @router.get("", needs=Right.READ)
-def list_views(request: Control, caller: CallerDep, _params: Annotated[TenantsQuery, Query()]) -> ViewList:
+def list_views(request: Control, caller: CallerDep, _params: Annotated[CommonParameters, Query()]) -> ViewList:
     """Return all saved views by name; callers with a scope get their own."""
     owner = _owner(caller, request.context)
     return ViewList(items=[_item(row) for row in view_store.list_views(request.connection, owner)])
