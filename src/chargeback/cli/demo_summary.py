@@ -1,4 +1,4 @@
-"""What the demo shows of a tenant at its end: costs by identity and product type, compared with the bill to the last digit."""
+"""What the demo prints at its end: costs by identity and product type, compared with the bill to the last digit."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from chargeback.store.queries.question import SumRelation, Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.selection import ColumnFilter, Selection
-from chargeback.store.queries.sql_format import FINE, distance, exact, sum_exact
+from chargeback.store.queries.sql_format import FINE, NOTHING_FINE, distance, exact, sum_exact
 
 #: What costs can be grouped and filtered by, besides tags and cost categories.
 COST_COLUMNS: Final = CHARGEBACKS.groups
@@ -175,7 +175,7 @@ class Ranked:
         self.name = name
         self.top = top
         self._cursor = sums.cursor
-        self._places = sums.question.places
+        self._places, self._is_fine = sums.question.places, sums.is_fine
         now, before = "period = 0", "period = 1"
         self.table = sums.table(
             "ranked",
@@ -190,20 +190,21 @@ class Ranked:
     def breakdown(self) -> Breakdown:
         """Return the values with the largest amounts, the others together, and the values that changed most."""
         fields, named = "value, amount, previous, usage, row_count", f"rank <= {self.top}"
-        items = self._cursor.rows(f"SELECT {fields} FROM {self.table} WHERE {named} ORDER BY rank")
-        amounts = ", ".join(sum_exact(name, self._places) for name in ("amount", "previous"))
-        others = self._cursor.rows(f"SELECT count(*), {amounts} FROM {self.table} WHERE NOT {named}")
-        movers = self._cursor.rows(
-            f"""SELECT {fields} FROM {self.table} WHERE amount <> previous
-                ORDER BY {distance("amount", "previous", self._places)} DESC, value LIMIT {self.top}"""
+        others = [sum_exact(name, self._places, is_fine=self._is_fine) for name in ("amount", "previous")]
+        moved = distance("amount", "previous", self._places, is_fine=self._is_fine)
+        # One statement, because planning three takes longer than reading the few rows.
+        rows = self._cursor.rows(
+            f"""SELECT 'item' AS part, rank AS place, {fields} FROM {self.table} WHERE {named}
+                UNION ALL SELECT 'others', NULL, NULL, {", ".join(others)}, NULL, count(*) FROM {self.table}
+                    WHERE NOT {named}
+                UNION ALL (
+                    SELECT 'mover', row_number() OVER (ORDER BY {moved} DESC, value) AS place, {fields}
+                    FROM {self.table} WHERE amount <> previous ORDER BY place LIMIT {self.top})
+                ORDER BY part, place"""
         )
-        ((count, amount, previous),) = others
-        return Breakdown(
-            self.name,
-            tuple(Item(*row) for row in items),
-            (count, amount, previous) if count else None,
-            tuple(Item(*row) for row in movers),
-        )
+        items, movers = (tuple(Item(*row[2:]) for row in rows if row[0] == part) for part in ("item", "mover"))
+        ((amount, previous, count),) = [(row[3], row[4], row[6]) for row in rows if row[0] == "others"]
+        return Breakdown(self.name, items, (count, amount, previous) if count else None, movers)
 
 
 def _series(reader: TenantReader, query: CostQuery, key: Key, ranked: str, items: int) -> dict[str, list[Decimal]]:
@@ -241,8 +242,9 @@ def _issues(reader: TenantReader, question: Sums) -> tuple[Issue, ...]:
     selection = replace(question.selection, columns=(*question.selection.columns, _ISSUES))
     by = keys_of(CHARGEBACKS, ("allocation_detail", "resource_id"))
     sums = reader.sums(replace(question, selection=selection, by=by, periods=question.periods[:1]))
+    amount = exact("sum(part)", "sum(fine)" if sums.is_fine else NOTHING_FINE, question.places)
     rows = sums.rows(
-        f"""SELECT reason, unallocated, {exact("sum(part)", "sum(fine)", question.places)} AS amount,
+        f"""SELECT reason, unallocated, {amount} AS amount,
                    sum(of_part)::BIGINT, count(DISTINCT resource)
             FROM (SELECT d0 AS reason, d1 AS resource, TRUE AS unallocated, unowned AS part, unowned{FINE} AS fine,
                          unowned_rows AS of_part FROM sums
