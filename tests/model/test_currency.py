@@ -16,10 +16,8 @@ from chargeback.model.currency import (
     checked_rate,
     converted,
     missing_months,
-    months_between,
     parse_month,
 )
-from chargeback.model.days import DayRange
 from chargeback.model.money import exact_sum
 
 amounts = st.decimals(-(10**24), 10**24, places=12)
@@ -45,14 +43,6 @@ def test_each_month_has_its_rate(parts: dict[date, Decimal], of_months: tuple[De
     ]
     conversion = Conversion("USD", "EUR", known)
     assert exact_sum(conversion.convert(day, amount) for day, amount in parts.items()) == exact_sum(by_month)
-
-
-@given(days, days)
-def test_months_between(first: date, last: date) -> None:
-    """The parts cover the days of the range in order, each within one month."""
-    parts = months_between(DayRange(first, last))
-    assert [day for part in parts for day in part] == list(DayRange(first, last))
-    assert all(len({day.month for day in part}) == 1 for part in parts)
 
 
 def test_missing_months() -> None:

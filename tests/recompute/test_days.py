@@ -14,6 +14,7 @@ from chargeback.allocation.policies import PolicyCatalogue, parse_policies
 from chargeback.errors import DamagedFacts, SourceUnavailable, StorageError
 from chargeback.model.inventory import Inventory, Resource
 from chargeback.recompute.days import DayRecomputer, billed_lines
+from chargeback.store.control.days import METRICS
 from chargeback.store.control.inventory import read_inventory
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, MEMBERS_TABLE, SCHEMAS, USAGE_TABLE
 from tests.support.damage import file_of, remove
@@ -53,9 +54,12 @@ def recomputer(laboratory: Laboratory, catalogue: PolicyCatalogue | None = None)
 
 def recomputed(laboratory: Laboratory, catalogue: PolicyCatalogue | None = None) -> CalculatedDay:
     """Return the day, recalculated from its stored evidence."""
-    opened = recomputer(laboratory, catalogue)
+    opened, state = recomputer(laboratory, catalogue), laboratory.state()
+    usage, members = laboratory.stored(USAGE_TABLE), laboratory.stored(MEMBERS_TABLE)
     try:
-        return opened.calculate(opened.stored_evidence(laboratory.state()))
+        return opened.calculate(
+            opened.evidence(state, usage, members, metrics_available=METRICS not in state.incomplete)
+        )
     finally:
         opened.close()
 

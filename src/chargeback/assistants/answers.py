@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final
@@ -66,6 +66,11 @@ class KnownTenant:
 def dates(period: CalendarPeriod) -> dict[str, str]:
     """Return a period as parameters, and as results have it."""
     return {"start_date": period.start.isoformat(), "end_date": period.end.isoformat()}
+
+
+def present(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values without those that are null."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
 async def sums(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, Final
 
-from chargeback.assistants.answers import KnownTenant, dates, reconciled_in, sums, within_limit
+from chargeback.assistants.answers import KnownTenant, dates, present, reconciled_in, sums, within_limit
 from chargeback.assistants.api_client import ApiClient, ToolError
 from chargeback.assistants.arguments import CompareArguments, CostsArguments, ExplainArguments
 from chargeback.model.inventory import UNALLOCATED
@@ -100,21 +100,23 @@ async def _over_time(
             "group_by": [by],
             "times": times,
             "rows": [
-                {by: each["value"], **_present(name=each["name"]), "amount": each["amount"], "amounts": each["amounts"]}
+                {
+                    by: each["value"],
+                    **present({"name": each["name"]}),
+                    "amount": each["amount"],
+                    "amounts": each["amounts"],
+                }
                 for each in breakdown["items"]
             ],
             "other": None if other is None else {name: other[name] for name in ("count", "amount", "amounts")},
             "total": {"amount": found["total"]["amount"], "rows": found["total"]["rows"], "amounts": found["amounts"]},
         }
 
-    most = within_limit(len(found["breakdowns"][0]["items"]), lambda count: _first_rows(_made(found), count))
+    answer = _made(found)
+    most = within_limit(len(answer["rows"]), lambda count: answer | {"rows": answer["rows"][:count]})
     kept = len(most["rows"])
     # Fewer values are requested again, so that the others hold what is left out.
-    return most if kept == len(found["breakdowns"][0]["items"]) else _made(await _costs(max(1, kept)))
-
-
-def _first_rows(answer: dict[str, Any], count: int) -> dict[str, Any]:
-    return answer | {"rows": answer["rows"][:count]}
+    return most if kept == len(answer["rows"]) else _made(await _costs(max(1, kept)))
 
 
 async def compare_periods(api: ApiClient, arguments: CompareArguments) -> dict[str, Any]:
@@ -159,12 +161,8 @@ def _named(dimensions: dict[str, Any], names: dict[str, dict[str, str]]) -> dict
     row: dict[str, Any] = {}
     for column, value in dimensions.items():
         row[column] = value
-        row |= _present(**{f"{column.removesuffix('_id')}_name": names.get(column, {}).get(value)})
+        row |= present({f"{column.removesuffix('_id')}_name": names.get(column, {}).get(value)})
     return row
-
-
-def _present(**values: str | None) -> dict[str, str]:
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def _first(columns: Sequence[str]) -> str | None:

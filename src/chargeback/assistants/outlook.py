@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from chargeback.assistants.answers import KnownTenant, dates, reconciled_in, within_limit
+from chargeback.assistants.answers import KnownTenant, dates, present, reconciled_in, within_limit
 from chargeback.assistants.api_client import ApiClient
 from chargeback.assistants.arguments import (
     AnomaliesArguments,
@@ -79,7 +79,7 @@ def _listed(item: dict[str, Any]) -> dict[str, Any]:
     recipient = item["recipient"]
     shown = {"value": recipient["value"], "name": recipient["name"], "number": item["number"]}
     shown |= {name: item[name] for name in ("amount", "rounded", "previous", "delta", "verdict")}
-    return {name: value for name, value in shown.items() if value is not None}
+    return present(shown)
 
 
 def _statement(found: dict[str, Any], count: int) -> dict[str, Any]:
@@ -125,8 +125,7 @@ async def list_findings(api: ApiClient, arguments: FindingsArguments) -> dict[st
 
 
 def _row(item: dict[str, Any]) -> dict[str, Any]:
-    subject = {name: value for name, value in item["subject"].items() if value is not None}
-    return {"subject": subject} | {name: item[name] for name in _SHOWN if item[name] is not None}
+    return {"subject": present(item["subject"])} | {name: item[name] for name in _SHOWN if item[name] is not None}
 
 
 _BUDGET: Final = (

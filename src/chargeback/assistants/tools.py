@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from chargeback.assistants.answers import KnownTenant, dates, reconciled_in, sums, within_limit
+from chargeback.assistants.answers import KnownTenant, dates, present, reconciled_in, sums, within_limit
 from chargeback.assistants.api_client import ApiClient, ToolError
 from chargeback.assistants.arguments import (
     AnomaliesArguments,
@@ -99,14 +99,10 @@ async def search_entities(api: ApiClient, arguments: SearchArguments) -> dict[st
         len(items),
         lambda count: {
             **tenant.heading(reconciled, api.link(tenant.name, "tags", {"find": arguments.query})),
-            "items": [_without_nothing(each) for each in items[:count]],
+            "items": [present(each) for each in items[:count]],
             "amounts_are_of": f"{found.body['start_date']} to {found.body['end_date']}",
         },
     )
-
-
-def _without_nothing(item: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in item.items() if value is not None}
 
 
 @dataclass(frozen=True)

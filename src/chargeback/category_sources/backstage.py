@@ -24,7 +24,7 @@ from chargeback.category_sources.contract import (
     RegisteredValue,
     SourceContent,
 )
-from chargeback.category_sources.manifests import Manifest, names_in, part, read_manifests, text
+from chargeback.category_sources.manifests import Manifest, name_of, names_in, part, read_manifests, text
 
 _KINDS: Final = frozenset({"Component", "System", "Resource", "API"})
 _ANNOTATIONS: Final = (
@@ -52,19 +52,15 @@ class BackstageSource(CategorySource):
             if entity.get("kind") in _KINDS:
                 value, named = _value(entity, key), list(_entities(entity))
                 if named and not value:
-                    without.append(f"{entity['kind']} {_name(entity)} ({place})")
+                    without.append(f"{entity['kind']} {name_of(entity)} ({place})")
                 entries += [CategoryEntry(*each, value, place=place) for each in named if value]
         entries.sort(key=lambda entry: (entry.value, entry.entity_type, entry.entity_id))
         notes = [f"left out, because there is neither an owner nor a value: {each}" for each in without]
-        groups = {_name(entity): entity for _, entity in catalog if entity.get("kind") == "Group"}
+        groups = {name_of(entity): entity for _, entity in catalog if entity.get("kind") == "Group"}
         return SourceContent(_distinct(entries), _register(groups, {entry.value for entry in entries}), notes)
 
 
 source = BackstageSource()
-
-
-def _name(entity: Manifest) -> str:
-    return text(part(entity, "metadata"), "name")
 
 
 def _value(entity: Manifest, key: str) -> str:
@@ -88,7 +84,7 @@ def _entities(entity: Manifest) -> Iterator[tuple[str, str]]:
         yield from ((entity_type, each) for each in names_in(text(annotations, name)))
     is_topic = entity.get("kind") == "Resource" and text(part(entity, "spec"), "type") == _TOPIC_TYPE
     if is_topic and not any(name in annotations for name, kind in _ANNOTATIONS if kind == TOPIC):
-        yield TOPIC, _name(entity)
+        yield TOPIC, name_of(entity)
 
 
 def _distinct(entries: list[CategoryEntry]) -> list[CategoryEntry]:

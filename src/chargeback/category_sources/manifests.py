@@ -89,6 +89,11 @@ def text(found: Mapping[str, Any], name: str) -> str:
     return value.strip() if isinstance(value, str) else ""
 
 
+def name_of(manifest: Manifest) -> str:
+    """Return the name of what a manifest describes; an empty text where it has none."""
+    return text(part(manifest, "metadata"), "name")
+
+
 def names_in(value: str) -> list[str]:
     """Return the names in a list that is separated by commas or line breaks.
 

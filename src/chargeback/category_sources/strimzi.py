@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from chargeback.category_sources.contract import IDENTITY, TOPIC, CategoryEntry, CategorySource, SourceContent
-from chargeback.category_sources.manifests import Manifest, names_in, part, read_manifests, text
+from chargeback.category_sources.manifests import Manifest, name_of, names_in, part, read_manifests, text
 
 _TLS: Final = frozenset({"tls", "tls-external"})
 _TYPES: Final = {"KafkaTopic": TOPIC, "KafkaUser": IDENTITY}
@@ -33,7 +33,7 @@ class StrimziSource(CategorySource):
                 continue
             value = _value(manifest, key)
             if not value:
-                without.append(f"left out, because it has no value: {kind} {_name(manifest)} ({place})")
+                without.append(f"left out, because it has no value: {kind} {name_of(manifest)} ({place})")
             else:
                 entries += [
                     CategoryEntry(_TYPES[kind], name, value, place=place) for name in _names(manifest, _TYPES[kind])
@@ -43,10 +43,6 @@ class StrimziSource(CategorySource):
 
 
 source = StrimziSource()
-
-
-def _name(manifest: Manifest) -> str:
-    return text(part(manifest, "metadata"), "name")
 
 
 def _value(manifest: Manifest, key: str) -> str:
@@ -63,7 +59,7 @@ def _names(manifest: Manifest, entity_type: str) -> list[str]:
     if stated:
         return stated
     if entity_type == TOPIC:
-        return [text(part(manifest, "spec"), "topicName") or _name(manifest)]
+        return [text(part(manifest, "spec"), "topicName") or name_of(manifest)]
     is_tls = text(part(manifest, "spec", "authentication"), "type") in _TLS
-    principal = f"CN={_name(manifest)}" if is_tls else _name(manifest)
+    principal = f"CN={name_of(manifest)}" if is_tls else name_of(manifest)
     return [principal, f"User:{principal}"]

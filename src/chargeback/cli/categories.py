@@ -14,6 +14,7 @@ from chargeback.cli.options import (
     FAILED,
     ConfigOption,
     TenantName,
+    failed,
     invalid_file,
     one_tenant,
     opened_storage,
@@ -108,8 +109,7 @@ def export(
         versions = list_categories(connection)
     missing = [name for name in key or () if name not in {each.key for each in versions}]
     if missing:
-        typer.echo(f"error: tenant {tenant}: there is no cost category {', '.join(missing)}", err=True)
-        raise typer.Exit(FAILED)
+        failed(f"tenant {tenant}: there is no cost category {', '.join(missing)}")
     text = categories_yaml(each for each in versions if not key or each.key in key)
     if file == _STDOUT:
         typer.echo(text, nl=False)
@@ -118,11 +118,9 @@ def export(
         with file.open("w" if force else "x", encoding="utf-8") as target:
             target.write(text)
     except FileExistsError:
-        typer.echo(f"error: {file} exists; --force replaces it, with all comments in it", err=True)
-        raise typer.Exit(FAILED) from None
+        failed(f"{file} exists; --force replaces it, with all comments in it")
     except OSError as error:
-        typer.echo(f"error: {file} cannot be written: {error.strerror}", err=True)
-        raise typer.Exit(FAILED) from None
+        failed(f"{file} cannot be written: {error.strerror}")
 
 
 @app.command("import")
@@ -157,8 +155,7 @@ def import_(
         for note in content.notes:
             typer.echo(f"note: {note}", err=True)
         if not content.entries:
-            typer.echo(f"error: {path}: {source} found nothing in it, so nothing was changed", err=True)
-            raise typer.Exit(FAILED)
+            failed(f"{path}: {source} found nothing in it, so nothing was changed")
         _write(tenant, config, _make, reason=reason or f"import from {source}", dry_run=dry_run)
     except ConfigurationError as error:
         raise invalid_file(path, error.problems) from None

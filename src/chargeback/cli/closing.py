@@ -13,11 +13,11 @@ import typer
 from chargeback.cli.options import (
     BLOCKED,
     DEFAULT_CONFIG,
-    FAILED,
     INSTANT,
     INSTANT_FORMATS,
     STALE,
     ConfigOption,
+    failed,
     one_tenant,
 )
 from chargeback.cli.statements import opened, to_grouping, to_month
@@ -218,8 +218,7 @@ def adjust(  # noqa: PLR0913, PLR0917 - the options of a command
     try:
         check_adjustment(new, chosen.settings.currency, exact=exact)
     except AdjustmentInvalid as error:
-        typer.echo(f"error: {error.message}", err=True)
-        raise typer.Exit(FAILED) from None
+        failed(error.message)
     with opened(chosen) as (view, _, _):
         made = make(partial(view.store.control.write, durable=True), new, COMMAND_LINE, utc_now)
     typer.echo(f"adjustment {made.id}: {amount} {chosen.settings.currency} in {period}")

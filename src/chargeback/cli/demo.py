@@ -23,17 +23,14 @@ from chargeback.cli.options import FAILED
 if TYPE_CHECKING:
     from decimal import Decimal
 
+    from chargeback.cli.demo_summary import Summary
     from chargeback.config import Configuration, Tenant
     from chargeback.demo.config import ServerInfo
     from chargeback.demo.organisation import DemoSpec
     from chargeback.model.run_request import RunRequest
-    from chargeback.reports.summary import Summary
 
 #: How many identities and product types are shown; the others are summed in one line.
 SHOWN = 10
-
-#: The timeout for generating the organisation, in seconds.
-START_SECONDS = 60
 
 _STOP_SECONDS = 4
 #: This long before the day on which the demo was created, one consumer starts to read much more: a jump in cost to
@@ -147,6 +144,7 @@ def demo(
     calculated.
     """
     from chargeback.cli.demo_story import tag_teams
+    from chargeback.cli.demo_summary import summarise
     from chargeback.cli.http_server import listen
     from chargeback.cli.serve import Mode, serve_until_stopped
     from chargeback.config import load_configuration
@@ -155,7 +153,6 @@ def demo(
     from chargeback.logs import configure_logging
     from chargeback.model.days import utc_today
     from chargeback.model.run_request import RunRequest
-    from chargeback.reports.summary import summarise
 
     leaving = threading.Event()
 

@@ -18,6 +18,7 @@ from chargeback.cli.options import (
     INSTANT,
     INSTANT_FORMATS,
     ConfigOption,
+    failed,
     one_tenant,
 )
 
@@ -93,16 +94,16 @@ def _answer(tenant: Tenant, key: ExplainKey | TopicKey, page: Page) -> dict[str,
 
     database = tenant.storage.database_file
     if database is not None and not database.exists():
-        raise _failed(f"tenant {tenant.name}: no data has been gathered yet")
+        failed(f"tenant {tenant.name}: no data has been gathered yet")
     with closing(open_store(tenant)) as store:
         try:
             if isinstance(key, ExplainKey):
                 return _of_identity(tenant, store, key, page)
             return _of_topic(tenant, store, key, page)
         except PortionNeeded as error:
-            raise _failed(f"--portion {error}") from None
+            failed(f"--portion {error}")
         except LineNotFound as error:
-            raise _failed(f"tenant {tenant.name}: {error}") from None
+            failed(f"tenant {tenant.name}: {error}")
 
 
 def _of_identity(tenant: Tenant, store: TenantStore, key: ExplainKey, page: Page) -> dict[str, Any]:
@@ -123,16 +124,11 @@ def _of_topic(tenant: Tenant, store: TenantStore, key: TopicKey, page: Page) -> 
 
     plan = topic_plan(tenant)
     if plan is None:
-        raise _failed(f"tenant {tenant.name}: topic attribution is not enabled")
+        failed(f"tenant {tenant.name}: topic attribution is not enabled")
     found = explain_topic_row(store, plan, key)
     with store.control.read() as connection:
         names = cluster_names(connection, found)
     return explained_topic(found, names, tenant.settings.currency, page).model_dump(mode="json")
-
-
-def _failed(why: str) -> typer.Exit:
-    typer.echo(f"error: {why}", err=True)
-    return typer.Exit(FAILED)
 
 
 def page(answer: Mapping[str, Any]) -> Iterator[str]:

@@ -17,11 +17,11 @@ from chargeback.cli.options import (
     DAY,
     DAY_FORMATS,
     DEFAULT_CONFIG,
-    FAILED,
     INSTANT,
     INSTANT_FORMATS,
     ConfigOption,
     TenantName,
+    failed,
     one_tenant,
     to_day,
 )
@@ -214,7 +214,7 @@ def _written(tenant: Tenant, wanted: _Wanted) -> Iterator[str]:
         first, last = wanted.period
         days = [day for day in reader.dates(dataset) if first <= day <= last]
         if not days:
-            raise _failed(f"tenant {tenant.name}: there are no {wanted.rows} on these days")
+            failed(f"tenant {tenant.name}: there are no {wanted.rows} on these days")
         # With a cost category, what is split is a row for each of its parts: how many is known when they are written.
         is_split = any(each.startswith(CATEGORY_PREFIX) for each in wanted.columns)
         for path, some in _files(wanted.to, f"{tenant.name}_{wanted.rows}", wanted.form, days):
@@ -237,7 +237,7 @@ def _focus(
     with opened(tenant) as (view, reader, posted):
         source = FocusSource.of(view, reader)
         if not billed_days(source, period):
-            raise _failed(f"tenant {tenant.name}: there is no bill of these days")
+            failed(f"tenant {tenant.name}: there is no bill of these days")
 
         def _of_month(month: AccountingPeriod) -> FocusSource:
             if basis == "posted":
@@ -260,7 +260,7 @@ def _dataset(tenant: Tenant, rows: Rows) -> Dataset:
     if rows is Rows.CHARGEBACKS:
         return CHARGEBACKS
     if topic_plan(tenant) is None:
-        raise _failed(f"tenant {tenant.name}: topic attribution is not enabled")
+        failed(f"tenant {tenant.name}: topic attribution is not enabled")
     return TOPIC_ATTRIBUTIONS
 
 
@@ -295,11 +295,6 @@ def shown(pieces: Iterable[memoryview], path: Path) -> Iterator[memoryview]:
         for piece in pieces:
             yield piece
             bars.advance(task, len(piece))
-
-
-def _failed(why: str) -> typer.Exit:
-    typer.echo(f"error: {why}", err=True)
-    return typer.Exit(FAILED)
 
 
 class FocusVersion(StrEnum):

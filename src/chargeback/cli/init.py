@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from chargeback.cli.options import DEFAULT_CONFIG, FAILED
+from chargeback.cli.options import DEFAULT_CONFIG, failed
 from chargeback.disk import explain_denial
 
 
@@ -41,11 +41,9 @@ def init(
         with path.open("w" if force else "x", encoding="utf-8") as file:
             file.write(template)
     except FileExistsError:
-        typer.echo(f"error: {path} exists; --force replaces it", err=True)
-        raise typer.Exit(FAILED) from None
+        failed(f"{path} exists; --force replaces it")
     except OSError as error:
-        typer.echo(f"error: {path} cannot be written: {error.strerror}{explain_denial(path.absolute())}", err=True)
-        raise typer.Exit(FAILED) from None
+        failed(f"{path} cannot be written: {error.strerror}{explain_denial(path.absolute())}")
     typer.echo(f"Wrote {path}. Set the variables that it uses (for example in a .env file next to it), then:")
     typer.echo(f"  chargeback check --config {path} --online")
     typer.echo(f"  chargeback serve --config {path}")

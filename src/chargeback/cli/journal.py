@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from chargeback.cli.options import DEFAULT_CONFIG, FAILED, INSTANT, INSTANT_FORMATS, ConfigOption, one_tenant
+from chargeback.cli.options import DEFAULT_CONFIG, INSTANT, INSTANT_FORMATS, ConfigOption, failed, one_tenant
 from chargeback.cli.statements import BasisOption, opened, print_tie_out, to_basis, to_grouping, to_month
 from chargeback.model.accounting import AccountingPeriod
 
@@ -107,8 +107,7 @@ def _written(made: JournalAnswer, profile: JournalProfile, form: str | None, tem
         try:
             return journal_by_template(made, profile.templates[template])
         except TemplateFailed as failure:
-            typer.echo(f"error: {failure.message}", err=True)
-            raise typer.Exit(FAILED) from None
+            failed(failure.message)
     if form == "json":
         return f"{json.dumps(made.model_dump(mode='json'), ensure_ascii=False, indent=2)}\n".encode()
     return journal_csv(made).encode()

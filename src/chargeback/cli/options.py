@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
 import typer
 
@@ -92,6 +92,12 @@ def chosen_tenants(configuration: Configuration, names: Sequence[str] | None) ->
     return [tenant for name, tenant in known.items() if not names or name in names]
 
 
+def failed(why: object) -> NoReturn:
+    """Print why a command fails, and end it; that an error was behind it is not shown."""
+    typer.echo(f"error: {why}", err=True)
+    raise typer.Exit(FAILED) from None
+
+
 def invalid_file(file: Path, mistakes: Iterable[object]) -> typer.Exit:
     """Print the mistakes in a file; return the end of the command."""
     for mistake in mistakes:
@@ -119,10 +125,7 @@ def opened_storage(tenant: str, config: Path) -> Iterator[TenantStore]:
     chosen = one_tenant(config, tenant)
     file = chosen.storage.database_file
     if file is not None and not file.exists():
-        typer.echo(
-            f"error: tenant {chosen.name}: its storage is not set up yet; `chargeback db upgrade` does it", err=True
-        )
-        raise typer.Exit(FAILED)
+        failed(f"tenant {chosen.name}: its storage is not set up yet; `chargeback db upgrade` does it")
     with closing(open_store(chosen)) as store:
         yield store
 

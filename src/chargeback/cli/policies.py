@@ -17,6 +17,7 @@ from chargeback.cli.options import (
     STALE,
     ConfigOption,
     TenantName,
+    failed,
     invalid_file,
     one_tenant,
     opened_storage,
@@ -101,7 +102,7 @@ def withdraw(
         try:
             withdraw_version(connection, view, effective_from.date(), COMMAND_LINE)
         except (LookupError, PlanRefused) as error:
-            raise _failed(error) from None
+            failed(error)
     typer.echo(f"The version from {effective_from.date()} is not in force any more.")
 
 
@@ -145,17 +146,12 @@ def _apply(tenant: str, config: Path, plan: Plan, order: PlanOrder) -> None:
         raise typer.Exit(STALE) from None
     except ReachesIntoClosed as error:
         text = error.message.replace("send restate_closed with a reason", "say --restate-closed and --reason")
-        raise _failed(text) from None
+        failed(text)
     except PlanRefused as error:
-        raise _failed(error) from None
+        failed(error)
     for version in done.versions:
         typer.echo(f"In force from {version.effective_from} on: {version.reason}")
     if done.recalculated:
         first, last = done.recalculated[0], done.recalculated[-1]
         again = "1 day" if first == last else f"{len(done.recalculated)} days"
         typer.echo(f"The next run calculates {again} again ({first} to {last}).")
-
-
-def _failed(error: object) -> typer.Exit:
-    typer.echo(f"error: {error}", err=True)
-    return typer.Exit(FAILED)

@@ -19,6 +19,7 @@ from chargeback.cli.options import (
     INSTANT,
     INSTANT_FORMATS,
     ConfigOption,
+    failed,
     invalid_file,
     one_tenant,
     to_day,
@@ -120,8 +121,7 @@ def _compare(
         raise typer.Exit(CONFIGURATION)
     database = tenant.storage.database_file
     if database is not None and not database.exists():
-        typer.echo(f"error: tenant {tenant.name}: no data has been gathered yet", err=True)
-        raise typer.Exit(FAILED)
+        failed(f"tenant {tenant.name}: no data has been gathered yet")
     with (
         closing(open_store(tenant)) as store,
         QueryEngine() as engine,

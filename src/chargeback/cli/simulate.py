@@ -17,11 +17,11 @@ from chargeback.cli.options import (
     DAY,
     DAY_FORMATS,
     DEFAULT_CONFIG,
-    FAILED,
     INSTANT,
     INSTANT_FORMATS,
     MOVES,
     ConfigOption,
+    failed,
     invalid_file,
     one_tenant,
     opened_storage,
@@ -281,8 +281,7 @@ def _simulated(tenant: Tenant, trial: Trial, by: Sequence[str]) -> SimulationAns
         try:
             return simulated(tenant, trial, by, _show)
         except (NothingGathered, NothingToSimulate) as error:
-            typer.echo(f"error: {error}", err=True)
-            raise typer.Exit(FAILED) from None
+            failed(error)
         except (UnknownCategory, ValueError) as error:
             raise typer.BadParameter(str(error), param_hint="--group-by") from None
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from chargeback.cli.options import DEFAULT_CONFIG, FAILED, INSTANT, INSTANT_FORMATS, ConfigOption, one_tenant
+from chargeback.cli.options import DEFAULT_CONFIG, FAILED, INSTANT, INSTANT_FORMATS, ConfigOption, failed, one_tenant
 from chargeback.model.accounting import PERIOD_ID, AccountingPeriod
 
 if TYPE_CHECKING:
@@ -139,8 +139,7 @@ def opened(tenant: Tenant, as_of: datetime | None = None) -> Iterator[tuple[Tena
         with open_tenant(tenant, as_of) as found:
             yield found
     except NothingGathered as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(FAILED) from None
+        failed(error)
 
 
 def compile_from_storage(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from chargeback.cli.options import DEFAULT_CONFIG, FAILED, ConfigOption, TenantName, opened_storage
+from chargeback.cli.options import DEFAULT_CONFIG, ConfigOption, TenantName, failed, opened_storage
 
 if TYPE_CHECKING:
     from chargeback.access.caller import Right
@@ -54,8 +54,7 @@ def create(
         with store.control.write(durable=True) as connection:
             created = create_token(connection, token, write, who=COMMAND_LINE, now=now)
     if created is None:
-        typer.echo(f"error: tenant {tenant}: there is a token {name}; revoke it, or choose another name", err=True)
-        raise typer.Exit(FAILED)
+        failed(f"tenant {tenant}: there is a token {name}; revoke it, or choose another name")
     typer.echo(f"{_described(created)}. It is shown only now; send it as `Authorization: Bearer …`.", err=True)
     typer.echo(token)
 
@@ -96,8 +95,7 @@ def revoke(
     with opened_storage(tenant, config) as store, store.control.write(durable=True) as connection:
         found = revoke_token(connection, name, who=COMMAND_LINE, now=utc_now())
     if not found:
-        typer.echo(f"error: tenant {tenant}: there is no token {name} to revoke", err=True)
-        raise typer.Exit(FAILED)
+        failed(f"tenant {tenant}: there is no token {name} to revoke")
     typer.echo(f"token {name} of tenant {tenant} is revoked")
 
 

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 
-from chargeback.demo.inventory import Cluster, Connector
+from chargeback.demo.inventory import Cluster
 from chargeback.demo.randomness import numbers
 from chargeback.demo.traffic import Traffic
 
 EXACT = Context(prec=60, rounding=ROUND_HALF_EVEN)
 TEN_PLACES = Decimal("1E-10")
-GIGABYTE = 1_000_000_000
 HOURS = 24
 
 
@@ -199,14 +198,11 @@ def _connect(traffic: Traffic, day: date) -> Iterator[Line]:
         resource = BilledResource(connector.id, connector.name, connector.environment)
         price = Decimal("0.1389") if custom else Decimal("0.0347")
         tasks = Decimal(connector.tasks * HOURS)
-        yield Line(product, f"{prefix}_NUM_TASKS", resource, "Task-hour", price, tasks, tier=_plugin(connector))
+        kind = (("connector_type", connector.plugin),)
+        yield Line(product, f"{prefix}_NUM_TASKS", resource, "Task-hour", price, tasks, tier=kind)
         noise = numbers(1, traffic.seed, "connector", connector.id, day)[0]
         moved = gigabytes(connector.bytes_a_day * (700 + noise % 601) // 1000)
         yield Line(product, f"{prefix}_THROUGHPUT", resource, "GB", Decimal("0.025"), moved)
-
-
-def _plugin(connector: Connector) -> tuple[tuple[str, str], ...]:
-    return (("connector_type", connector.plugin),)
 
 
 def _processing(traffic: Traffic, day: date) -> Iterator[Line]:

@@ -38,7 +38,6 @@ _TOKEN = re.compile(
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 MINUTE_MS = 60_000
-DAY_MS = 86_400_000
 LOOKBACK_MS = 5 * MINUTE_MS
 MAX_POINTS = 11_000
 #: Prometheus calculates in binary floating point: about 17 digits.

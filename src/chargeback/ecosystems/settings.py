@@ -1,5 +1,6 @@
 """Plugin settings of all ecosystems. An ecosystem extends :class:`PluginSettings` with its own keys."""
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
@@ -10,6 +11,16 @@ from chargeback.settings import MAX_WAIT_SECONDS, ExactDecimal, LocalPath, Setti
 from chargeback.sources.credentials import MetricsSettings
 
 __all__ = ["EmitterSettings", "ExactDecimal", "LocalPath", "MetricsSettings", "PluginSettings", "Url"]
+
+
+def _label(value: str) -> str:
+    if not re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_]*", value):
+        raise ValueError("should be the name of a label")
+    return value
+
+
+#: The name of a label of metrics.
+LabelName = Annotated[str, AfterValidator(_label)]
 
 
 class EmitterSettings(Settings):

@@ -8,7 +8,6 @@ other amounts add up to the bill. Credits give back drawn amounts if the commitm
 
 from __future__ import annotations
 
-from calendar import monthrange
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -17,7 +16,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import Final, Literal
 
-from chargeback.model.days import ONE_DAY, DayRange
+from chargeback.model.days import ONE_DAY, DayRange, months_later
 from chargeback.model.money import to_units
 
 CommitmentKind = Literal["spend", "usage"]
@@ -68,7 +67,7 @@ class Commitment:
         if months is None:
             return (self.days,)
         bounds, count = [self.days.start], months
-        while (bound := _months_later(self.days.start, count)) < self.days.end:
+        while (bound := months_later(self.days.start, count)) < self.days.end:
             bounds.append(bound)
             count += months
         return tuple(map(DayRange, bounds, (*bounds[1:], self.days.end)))
@@ -275,16 +274,6 @@ def _give_back(found: Sequence[_Found], credit: int) -> list[Applied]:
             state.exhausted_on = None
             credit += back
     return applied
-
-
-def _months_later(day: date, months: int) -> date:
-    """Return the same day some months later, or the last one of a shorter month.
-
-    >>> _months_later(date(2026, 1, 31), 1), _months_later(date(2026, 11, 30), 3)
-    (datetime.date(2026, 2, 28), datetime.date(2027, 2, 28))
-    """
-    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
-    return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
 
 
 def places_of(commitments: Iterable[Commitment]) -> Iterator[str]:

@@ -15,7 +15,6 @@ from datetime import date
 from decimal import Context, Decimal
 from typing import Final
 
-from chargeback.model.days import DayRange, month_of
 from chargeback.model.money import PLACES
 
 #: The decimal places that a rate may have, and those of a converted amount.
@@ -94,21 +93,6 @@ def month_name(day: date) -> str:
 def months_of(days: Iterable[date]) -> list[date]:
     """Return the first days of the months of some days, ascending."""
     return sorted({month_start(day) for day in days})
-
-
-def months_between(days: DayRange) -> list[DayRange]:
-    """Return a range of days as the parts of it that lie in one month each, ascending.
-
-    >>> [str(part.start) for part in months_between(DayRange(date(2026, 1, 31), date(2026, 3, 2)))]
-    ['2026-01-31', '2026-02-01', '2026-03-01']
-    """
-    parts = []
-    start = days.start
-    while start < days.end:
-        end = min(month_of(start).end, days.end)
-        parts.append(DayRange(start, end))
-        start = end
-    return parts
 
 
 def checked_rate(rate: Decimal) -> Decimal:

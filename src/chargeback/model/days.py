@@ -6,6 +6,7 @@ time buckets follow that zone's calendar, including daylight saving.
 
 from __future__ import annotations
 
+from calendar import monthrange
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -95,6 +96,16 @@ def month_of(day: date) -> DayRange:
     """
     first = day.replace(day=1)
     return DayRange(first, (first + timedelta(days=31)).replace(day=1))
+
+
+def months_later(day: date, months: int) -> date:
+    """Return the same day some months later, or the last one of a shorter month.
+
+    >>> str(months_later(date(2026, 1, 31), 1)), str(months_later(date(2026, 11, 30), 3))
+    ('2026-02-28', '2027-02-28')
+    """
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
 
 
 def first_day_of(unit: str, day: date) -> date:

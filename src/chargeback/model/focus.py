@@ -10,11 +10,10 @@ V1_4: Final = "1.4"
 #: The supported versions, the default first.
 VERSIONS: Final = (V1_2, V1_4)
 
+#: Among whom the billing lines are divided; each split is a dataset of its own with the whole bill.
 IDENTITIES: Final = "identities"
 TOPICS: Final = "topics"
 UNSPLIT: Final = "none"
-#: Among whom the billing lines are divided; each split is a dataset of its own with the whole bill.
-SPLITS: Final = (IDENTITIES, TOPICS, UNSPLIT)
 
 #: The subcategories of each service category (columns ``ServiceCategory`` and ``ServiceSubcategory`` of FOCUS), besides
 #: ``Other (<category>)``, which each of them has.

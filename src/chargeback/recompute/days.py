@@ -15,8 +15,8 @@ from chargeback.allocation.policies import PolicyCatalogue
 from chargeback.ecosystems.contract import Ecosystem, UsageResolver
 from chargeback.errors import StorageError
 from chargeback.model.inventory import Inventory
-from chargeback.store.control.days import METRICS, DayState
-from chargeback.store.facts.tables import BILLING_TABLE, MEMBERS_TABLE, USAGE_TABLE, FactTables, read_day
+from chargeback.store.control.days import DayState
+from chargeback.store.facts.tables import BILLING_TABLE, FactTables, read_day
 
 
 def billed_lines(facts: FactTables, state: DayState) -> pa.Table:
@@ -56,15 +56,6 @@ class DayRecomputer:
         """Return stored usage with identities as its subjects where the inventory has the owners."""
         ecosystem = self._ecosystem
         return ecosystem.resolve_usage(day, usage, self._inventory) if isinstance(ecosystem, UsageResolver) else usage
-
-    def stored_evidence(self, state: DayState) -> Evidence:
-        """Return the evidence from which a day was calculated.
-
-        Raises:
-            StorageError: a part of it is lost.
-        """
-        usage, members = (read_day(self._facts, name, state.tracking_date) for name in (USAGE_TABLE, MEMBERS_TABLE))
-        return self.evidence(state, usage, members, metrics_available=METRICS not in state.incomplete)
 
     def evidence(
         self, state: DayState, usage: pa.Table, members: pa.Table | None, *, metrics_available: bool

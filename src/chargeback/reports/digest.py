@@ -20,7 +20,7 @@ from chargeback.model.money import difference, total
 from chargeback.reports.anomalies import AnomaliesRequest, Remembered, anomalies
 from chargeback.reports.answers import Exact, ResponseModel, Sum
 from chargeback.reports.budgets import BudgetReport, BudgetState, is_within
-from chargeback.reports.findings import FindingItem, findings
+from chargeback.reports.findings import findings
 from chargeback.reports.names import NameReader
 from chargeback.store.control.days import DayState
 from chargeback.store.control.snoozes import read_snoozes
@@ -138,7 +138,7 @@ def digest(
         changes=_changes(now, before, named) if is_comparable else [],
         stands_out=[each.sentence for each in stories.items if not each.is_aside and not each.is_explained][:NAMED],
         budgets=_budgets(reader, known, week, currency),
-        unused=[_finding(each) for each in unused[:NAMED]],
+        unused=[DigestFinding.like(each, subject=each.subject.name or each.subject.id) for each in unused[:NAMED]],
         unused_more=max(0, len(unused) - NAMED),
         unused_cost=total(each.monthly_cost for each in unused),
         unallocated=now.get(UNALLOCATED, Decimal(0)),
@@ -169,8 +169,3 @@ def _budgets(reader: TenantReader, known: Known, week: DayRange, currency: str) 
     report = BudgetReport(reader, known.states, currency, week.end)
     looked = [report.of(each, period).status for each in within]
     return [DigestBudget.like(each) for each in looked if each.state in _TELLING]
-
-
-def _finding(found: FindingItem) -> DigestFinding:
-    subject = found.subject
-    return DigestFinding.like(found, subject=subject.name or subject.id)

@@ -17,6 +17,7 @@ from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.money import total
 from chargeback.reports.answers import Exact, ResponseModel, Sum
 from chargeback.reports.simulation import SimulatedSum, changed_sums, percent_of
+from chargeback.reports.wording import counted
 from chargeback.store.control.days import read_days
 from chargeback.store.control.shadows import ShadowDay, read_shadow_days, shadow_files
 from chargeback.store.facts.files import DayFile
@@ -160,6 +161,6 @@ def _verdict(state: _State, share: Decimal, *, ready: bool) -> str:
     """Return the state of a shadow in words; the spread is that of the shares of the days, an estimate."""
     shares = [percent_of(each.moved, each.billed) or _ZERO for each in state.days]
     spread = f" ± {pstdev(map(float, shares)):.2f}" if len(shares) > 1 else ""
-    count = f"{len(state.days)} complete day{'' if len(state.days) == 1 else 's'}"
+    count = counted(len(state.days), "complete day")
     missing = f", {state.missing} missing" if state.missing else ""
     return f"{'ready' if ready else 'not ready'}: {count}{missing}, moved {share:.2f} %{spread}"

@@ -395,18 +395,13 @@ def _by_cause(
 ) -> MovedByCause:
     """Return the moved amounts within product types by cause."""
     causes: dict[str | None, str] = {
-        name: "proportional" for each in found.days for name, policy in each.after.items() if _follows(policy)
+        name: "proportional" for each in found.days for name, policy in each.after.items() if policy.is_proportional
     }
     causes |= {each.product_type: each.cause for each in policies}
     moved: dict[str, list[Decimal]] = {name: [] for name in MovedByCause.model_fields}
     for name, amount in within.items():
         moved[causes.get(name, "earlier")].append(amount)
     return MovedByCause(**{name: total(amounts) for name, amounts in moved.items()})
-
-
-def _follows(policy: Policy) -> bool:
-    """Return whether costs are split in proportion to others."""
-    return any(method.kind is MethodKind.PROPORTIONAL for portion in policy.portions for method in portion.methods)
 
 
 def _cause(before: Policy, after: Policy) -> Cause:

@@ -64,6 +64,15 @@ def money_text(amount: Decimal, currency: str, *, with_currency: bool = True) ->
     return f"{text} {currency}" if with_currency else text
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> counted(1, "day"), counted(2, "day")
+    ('1 day', '2 days')
+    """
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 def percent(share: Decimal) -> str:
     """Return a share, such as «70 %»."""
     return f"{short(share.scaleb(2, _WIDE))} %"

@@ -312,7 +312,8 @@ def test_an_aggregate_sums_the_parts_once(ask: Ask, written: Callable[[World], F
             ((tables,),) = cursor.rows("SELECT count(*) FROM duckdb_tables() WHERE temporary")
             return int(tables)
 
-        return ask(_read)
+        found: int = ask(_read)
+        return found
 
     keys = (ByTime("day", UTC), *keys_of(CHARGEBACKS, by))
     once = _tables_of(lambda reader: reader.sums(Sums(CHARGEBACKS, ALL, keys)).rows("SELECT count(*) FROM sums"))

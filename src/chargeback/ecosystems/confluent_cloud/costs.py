@@ -9,7 +9,6 @@ amounts as text, dates with a trailing ``" 00:00:00"``, and the response shape o
 
 from __future__ import annotations
 
-import calendar
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from chargeback.ecosystems.confluent_cloud.api import ControlPlane, ListRequest,
 from chargeback.ecosystems.contract import GatheredDay, TenantContext
 from chargeback.errors import SourceDataError, SourceError, SourceTooLarge, SourceUnavailable
 from chargeback.model.billing import BillingLine
-from chargeback.model.days import ONE_DAY, DayRange, start_of_day
+from chargeback.model.days import ONE_DAY, DayRange, months_later, start_of_day
 from chargeback.model.money import is_exact, parse_decimal, to_amount
 from chargeback.sources.replies import Reply
 
@@ -245,14 +244,9 @@ def windows(days: DayRange, days_per_query: int) -> Iterator[DayRange]:
     February the provider returns 28 days."""
     start = days.start
     while start < days.end:
-        end = min(start + timedelta(days=days_per_query), _month_later(start), days.end)
+        end = min(start + timedelta(days=days_per_query), months_later(start, 1), days.end)
         yield DayRange(start, end)
         start = end
-
-
-def _month_later(day: date) -> date:
-    year, month = divmod(day.year * 12 + day.month, 12)
-    return date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))
 
 
 def _lines_by_day(rows: list[CostRow], window: DayRange, context: LineContext) -> dict[date, list[BillingLine]]:

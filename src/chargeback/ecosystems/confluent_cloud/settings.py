@@ -15,22 +15,15 @@ from pydantic import (
 )
 
 from chargeback.allocation.policies import parse_policies
-from chargeback.ecosystems.settings import PluginSettings
+from chargeback.ecosystems.settings import LabelName, PluginSettings
 from chargeback.settings import ExactDecimal, Settings, Url
 
 _METRIC = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*(\{[^{}\[\]()]*\})?")
-_LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 
 
 def _metric(value: str) -> str:
     if not _METRIC.fullmatch(value):
         raise ValueError('should be the name of a metric, optionally with matchers: name or name{job="x"}')
-    return value
-
-
-def _label(value: str) -> str:
-    if not _LABEL.fullmatch(value):
-        raise ValueError("should be the name of a label")
     return value
 
 
@@ -46,7 +39,6 @@ def _strip(value: object) -> object:
 
 #: The name of a metric, optionally with label matchers: ``name`` or ``name{job="x"}``.
 MetricName = Annotated[str, AfterValidator(_metric)]
-LabelName = Annotated[str, AfterValidator(_label)]
 Key = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, pattern=r"^[!-~]+$")]
 Secret = Annotated[SecretStr, BeforeValidator(_strip), AfterValidator(_printable_secret)]
 

@@ -17,7 +17,7 @@ from chargeback.ecosystems.confluent_cloud import objects
 from chargeback.ecosystems.confluent_cloud.settings import LabelNames, MetricNames
 from chargeback.ecosystems.confluent_cloud.topics import BYTES_IN, BYTES_OUT, RETAINED_BYTES, TopicSettings
 from chargeback.ecosystems.contract import MeasuredUsage
-from chargeback.model.days import ONE_DAY, InstantRange, start_of_day
+from chargeback.model.days import ONE_DAY, DayRange, start_of_day
 from chargeback.model.inventory import UNALLOCATED, Inventory, alive_during
 from chargeback.model.usage import QUANTITY_PLACES, measurements
 from chargeback.sources.windows import Group, GroupTotals, Template, WindowSums
@@ -97,7 +97,7 @@ class UsageQueries:
         return MeasuredUsage(usage_table(day, kept), dropped + retained.dropped)
 
     def _total(self, name: str, metric: str, by: Sequence[str], day: date) -> GroupTotals:
-        return self._sums.sums(name, total_over(metric, by), by, _window(day))
+        return self._sums.sums(name, total_over(metric, by), by, DayRange.of_day(day).window)
 
 
 def select(metric: str, labels: Sequence[str]) -> str:
@@ -186,7 +186,3 @@ def _added(values: Mapping[Group, Decimal], subject: Callable[[Group], str]) -> 
         key = (group[0], subject(group))
         totals[key] = totals.get(key, Decimal(0)) + value
     return totals
-
-
-def _window(day: date) -> InstantRange:
-    return InstantRange(start_of_day(day), start_of_day(day + ONE_DAY))

@@ -15,7 +15,7 @@ from fractions import Fraction
 from itertools import chain
 
 from chargeback.errors import SourceDataError
-from chargeback.model.days import ONE_DAY, InstantRange, start_of_day
+from chargeback.model.days import ONE_DAY, DayRange, InstantRange
 from chargeback.model.usage import parse_quantity
 from chargeback.sources.prometheus import PrometheusClient, render_duration
 from chargeback.sources.windows import WindowSplitter
@@ -123,7 +123,7 @@ class Meter:
                 if _is_on_step(at, first, self.step)
             ]
 
-        return chain.from_iterable(self._splitter.query(query, _whole(day), self.step, _ask))
+        return chain.from_iterable(self._splitter.query(query, DayRange.of_day(day).window, self.step, _ask))
 
     def _increases(self, selector: str, label: str | None, day: date) -> Iterator[tuple[Mapping[str, str], str]]:
         by = f" by ({label})" if label else ""
@@ -132,7 +132,7 @@ class Meter:
             query = f"sum{by} (increase({selector}[{render_duration(piece.end - piece.start)}]))"
             return [(each.labels, each.value) for each in self._client.instant(query, piece.end - _MILLISECOND)]
 
-        return chain.from_iterable(self._splitter.query(f"{selector} {by}", _whole(day), _MINUTE, _ask))
+        return chain.from_iterable(self._splitter.query(f"{selector} {by}", DayRange.of_day(day).window, _MINUTE, _ask))
 
 
 def shares_of(points: Iterable[Point], label: str, kind: tuple[str, str] | None = None) -> Shares:
@@ -157,10 +157,6 @@ def billable(text: str) -> Fraction | None:
     if value.is_infinite() or value < 0 or value.adjusted() > _MAX_DIGITS or value.adjusted() < -_MAX_DIGITS:
         raise SourceDataError(f"a quantity of {text[:40]} cannot be billed", source="metrics")
     return Fraction(value)
-
-
-def _whole(day: date) -> InstantRange:
-    return InstantRange(start_of_day(day), start_of_day(day + ONE_DAY))
 
 
 def _is_on_step(at: datetime, first: datetime, step: timedelta) -> bool:

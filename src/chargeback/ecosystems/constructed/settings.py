@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, SecretStr, StringConstraints, field_
 
 from chargeback import how_to_install
 from chargeback.allocation.policies import parse_policies
-from chargeback.ecosystems.settings import PluginSettings
+from chargeback.ecosystems.settings import LabelName, PluginSettings
 from chargeback.model.inventory import UNALLOCATED
 from chargeback.model.money import PLACES
 from chargeback.settings import ExactDecimal, LocalPath, Settings
@@ -20,7 +20,6 @@ _MAX_RATE = Decimal(10) ** 9
 _MATCHER = r'\s*[a-zA-Z_][a-zA-Z0-9_]*\s*(?:=~|!~|!=|=)\s*"(?:[^"\\\n]|\\.)*"\s*'
 _MATCHERS = rf"{_MATCHER}(?:,{_MATCHER})*"
 _SERIES = re.compile(rf"[a-zA-Z_:][a-zA-Z0-9_:]*(?:\{{(?:{_MATCHERS},?)?\s*\}})?")
-_LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 
 #: The types of static identities. All of them pay.
 IdentityType = Literal[
@@ -49,12 +48,6 @@ def _matchers(value: str) -> str:
     return value
 
 
-def _label(value: str) -> str:
-    if not _LABEL.fullmatch(value):
-        raise ValueError("should be the name of a label")
-    return value
-
-
 def _payer(value: str) -> str:
     if value == UNALLOCATED:
         raise ValueError(f"{UNALLOCATED} is reserved for cost without an identity")
@@ -73,7 +66,6 @@ Rate = Annotated[ExactDecimal, AfterValidator(_rate)]
 SeriesName = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(_series)]
 #: Label matchers without braces, or an empty text.
 Matchers = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(_matchers)]
-LabelName = Annotated[str, AfterValidator(_label)]
 #: PromQL of the user; ``{step}`` stands for the step.
 Query = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=255)]

@@ -10,7 +10,6 @@ from chargeback.ecosystems.constructed.settings import (
     PRESENCE,
     ConstructedSettings,
     Kind,
-    LabelName,
     Query,
     ResourceSource,
     Text,
@@ -18,6 +17,7 @@ from chargeback.ecosystems.constructed.settings import (
     check_sources,
 )
 from chargeback.ecosystems.constructed.system import UsageQuery
+from chargeback.ecosystems.settings import LabelName
 from chargeback.settings import ObjectStoreSettings, Settings
 
 #: The value of ``from`` for the tag of a name: ``tag:team``.

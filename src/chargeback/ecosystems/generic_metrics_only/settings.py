@@ -7,13 +7,13 @@ from pydantic import Discriminator, Field, StringConstraints, Tag, field_validat
 from chargeback.ecosystems.constructed.settings import (
     PRESENCE,
     ConstructedSettings,
-    LabelName,
     Query,
     Rate,
     Text,
     check_known_measures,
     check_sources,
 )
+from chargeback.ecosystems.settings import LabelName
 from chargeback.settings import Settings
 
 _NAME = r"^[A-Za-z][A-Za-z0-9_]{0,62}$"

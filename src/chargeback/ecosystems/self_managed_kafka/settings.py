@@ -9,7 +9,6 @@ from chargeback.ecosystems.constructed.settings import (
     PRESENCE,
     ConstructedSettings,
     Kind,
-    LabelName,
     Matchers,
     Rate,
     ResourceSource,
@@ -17,6 +16,7 @@ from chargeback.ecosystems.constructed.settings import (
     Text,
     check_known_measures,
 )
+from chargeback.ecosystems.settings import LabelName
 from chargeback.settings import Settings
 from chargeback.sources.credentials import MetricsSettings
 

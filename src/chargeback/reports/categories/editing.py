@@ -23,6 +23,7 @@ from chargeback.config.document import Document, parse_document
 from chargeback.errors import CategoryError, CategoryProblem, ConfigProblem, ConfigurationError, EditConflict
 from chargeback.model.days import Clock, utc_now
 from chargeback.model.edits import present_version
+from chargeback.reports.wording import counted
 from chargeback.store.control import cost_categories as store
 from chargeback.store.control.catalogue import lock_tenant
 from chargeback.store.control.cost_categories import CategoryVersion, CategoryWrite
@@ -208,8 +209,7 @@ def differences(before: CategoryVersion | None, after: CostCategory) -> tuple[Ca
     if before is not None and old.get("default") != new["default"]:
         found.append(CategoryDifference(CHANGED, f"default: {old.get('default')} → {new['default']}"))
     if old.get("share", []) != new.get("share", []):
-        steps = len(new.get("share", []))
-        found.append(CategoryDifference(CHANGED, f"share: {steps} step{'' if steps == 1 else 's'}"))
+        found.append(CategoryDifference(CHANGED, f"share: {counted(len(new.get('share', [])), 'step')}"))
     return tuple(found)
 
 

@@ -110,10 +110,7 @@ class _Sentences:
         charged = None if portion.arithmetic is None else portion.arithmetic.amount
         amount = "nothing" if not charged else money_text(charged, self.currency)
         follows = f"{self._follows(applied.method)}{fallback(self.portion)}"
-        return f"{start(part)} {follows}: {amount} for {self._payer()}."
-
-    def _payer(self) -> str:
-        return name(self.names.identities, self.found.key.identity_id)
+        return f"{start(part)} {follows}: {amount} for {name(self.names.identities, self.found.key.identity_id)}."
 
     def _subject_of_usage(self) -> str:
         return "Users without a known owner" if self.found.key.identity_id == UNALLOCATED else self.who

@@ -21,6 +21,7 @@ from chargeback.reports.answers import Exact
 from chargeback.reports.contracts import CommitmentItem, Standing
 from chargeback.reports.focus.applied import commitment_id
 from chargeback.reports.focus.metadata import FocusRecord, InstantText
+from chargeback.reports.wording import counted
 
 LifecycleStatus = Literal["Pending", "Active", "Exhausted", "Expired"]
 FulfillmentInterval = Literal["Monthly", "Quarterly", "Annual", "Full Period"]
@@ -154,9 +155,5 @@ def _duration(days: DayRange) -> str:
     months = (days.end.year - days.start.year) * _MONTHS_OF_YEAR + days.end.month - days.start.month
     if months and days.start.day == days.end.day:
         years, rest = divmod(months, _MONTHS_OF_YEAR)
-        return _counted(months, "Month") if rest else _counted(years, "Year")
-    return _counted((days.end - days.start) // ONE_DAY, "Day")
-
-
-def _counted(number: int, unit: str) -> str:
-    return f"{number} {unit}{'' if number == 1 else 's'}"
+        return counted(months, "Month") if rest else counted(years, "Year")
+    return counted((days.end - days.start) // ONE_DAY, "Day")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import date
 from typing import Any, Final, Self
@@ -24,7 +24,6 @@ from chargeback.store.control.inventory_lists import (
     RESOURCES,
     InventoryFilter,
     Lineage,
-    Named,
     listed,
     names_of,
     read_lineages,
@@ -122,7 +121,10 @@ def read_lookups(connection: Connection, tenant: FocusTenant, found: Occurring) 
     return {
         "account": [billed_account(connection, tenant)],
         "resources": list(_resources(lineages)),
-        "payers": list(_payers(names_of(connection, IDENTITIES, found.identities))),
+        "payers": [
+            {"id": identity_id, "name": each.name, "type": each.type}
+            for identity_id, each in names_of(connection, IDENTITIES, found.identities).items()
+        ],
         "products": [_product(tenant, *each) for each in sorted(found.products)],
         "units": [{"unit": unit, "focus_unit": focus_unit(unit)} for unit in sorted(found.units)],
         "measures": list(_measures(connection, tenant.profile)),
@@ -191,10 +193,6 @@ def _inherited(lineages: Mapping[str, Lineage], resource_id: str, key: str) -> s
             return str(value)
         above = lineages[above].parent_id
     return None
-
-
-def _payers(names: Mapping[str, Named]) -> Iterable[_Row]:
-    return ({"id": identity_id, "name": each.name, "type": each.type} for identity_id, each in names.items())
 
 
 def _product(tenant: FocusTenant, bill: str, category: str, product_type: str) -> _Row:

@@ -49,7 +49,8 @@ class Node:
     @property
     def own(self) -> Units:
         """Return the cost that belongs to the node and to none of its children."""
-        return _minus(self.units, _sum(child.units for child in self.children.values()))
+        below = _sum(child.units for child in self.children.values())
+        return self.units[0] - below[0], self.units[1] - below[1]
 
     def path(self) -> list[Node]:
         """Return the nodes from the organisation to this one."""
@@ -199,7 +200,3 @@ def _sum(amounts: Iterable[Units]) -> Units:
     for each in amounts:
         now, before = now + each[0], before + each[1]
     return now, before
-
-
-def _minus(first: Units, second: Units) -> Units:
-    return first[0] - second[0], first[1] - second[1]

@@ -35,7 +35,7 @@ from chargeback.reports.statements.content import (
     StatementRecipient,
     Statements,
 )
-from chargeback.reports.wording import calendar_day, month_text, percent
+from chargeback.reports.wording import calendar_day, counted, month_text, percent
 
 _KINDS: Final = {DIRECT: "Direct costs", SHARED_IN: "Reallocated from others", SHARED_OUT: "Reallocated to others"}
 _EFFECTS: Final = {
@@ -221,15 +221,6 @@ def _columns(character: str) -> int:
     if unicodedata.category(character) in {"Mn", "Me", "Cf"}:
         return 0
     return 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1
-
-
-def counted(count: int, noun: str) -> str:
-    """Return a number with its noun.
-
-    >>> counted(1, "other"), counted(2, "other")
-    ('1 other', '2 others')
-    """
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _policy_text(policy: StatementPolicy, share_text: Callable[[Decimal], str] = percent) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -10,9 +10,13 @@ from typing import Final
 
 from sqlalchemy import Connection
 
+from chargeback.allocation.policies import UNKNOWN, Policy
+from chargeback.categories.document import CostCategory
+from chargeback.model.currency import month_name
 from chargeback.model.days import ONE_DAY, DayRange, month_of
 from chargeback.model.money import total
 from chargeback.reports.changes import Change, ChangeEffects, changes, names_of_changes, policies_used, together
+from chargeback.reports.policies import PolicyPortion
 from chargeback.reports.reconciliation import ECOSYSTEM
 from chargeback.reports.statements.amounts import (
     StatementGrouping,
@@ -24,6 +28,8 @@ from chargeback.reports.statements.amounts import (
     sums_by_value,
 )
 from chargeback.reports.statements.content import (
+    SHARED_IN,
+    SHARED_OUT,
     PathStep,
     PreviousStatement,
     StatedAmount,
@@ -34,19 +40,21 @@ from chargeback.reports.statements.content import (
     StatementRanking,
     StatementRecipient,
     StatementReply,
+    StatementRule,
     Statements,
     StatementSplit,
+    StatementStep,
     StatementTieOut,
     StatementUnitCost,
     current_verdict,
 )
-from chargeback.reports.statements.heading import heading_of, month_name, tie_out
+from chargeback.reports.statements.heading import heading_of, tie_out
 from chargeback.reports.statements.numbering import content_digest, statement_number
-from chargeback.reports.statements.split import applied_policies, rule_shares, steps_for
 from chargeback.reports.tenant_view import TenantView
 from chargeback.reports.unit_costs import UNIT_MEASURES, unit_costs
 from chargeback.reports.wording import DisplayNames
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, EntityKind, names_of
+from chargeback.store.control.policies import used_policies
 from chargeback.store.control.statement_replies import RecordedReply, read_replies
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, TOPIC_ATTRIBUTIONS
 from chargeback.store.queries.reader import TenantReader
@@ -99,7 +107,7 @@ def compile_statements(
             heading,
             superseded,
             grouping,
-            applied_policies(tenant, connection, used),
+            _applied_policies(tenant, connection, used),
             _names(connection, IDENTITIES, {each.identity_id for each in rows}),
             _names(connection, RESOURCES, {each.resource_id for each in rows} | clusters),
             names_of_changes(connection, changed.values(), tenant.currency),
@@ -252,8 +260,51 @@ class _StatementMaker:
         category = self.grouping.category
         if category is None or self.heading.scope is not None:
             return StatementSplit(policies=policies, rules=None, steps=None)
-        steps = steps_for(category, value, {line.kind for line in lines})
-        return StatementSplit(policies=policies, rules=rule_shares(category, rows), steps=list(steps))
+        steps = _steps_for(category, value, {line.kind for line in lines})
+        return StatementSplit(policies=policies, rules=_rule_shares(category, rows), steps=list(steps))
+
+
+def _applied_policies(
+    tenant: TenantView, connection: Connection, used: Mapping[str, Collection[str]]
+) -> dict[str, list[StatementPolicy]]:
+    """Return the policies of each product type whose hashes were ``used``, by hash; those of earlier days only if they
+    are recorded."""
+    recorded = {each.hash: each.policy for each in used_policies(connection)}
+    found: dict[str, list[StatementPolicy]] = {}
+    for product_type, hashes in used.items():
+        present = tenant.rules.catalogue.find(product_type) or UNKNOWN
+        known: dict[str, Policy] = {**recorded, UNKNOWN.hash: UNKNOWN, present.hash: present}
+        applied = [known[each] for each in sorted(hashes) if each in known]
+        found[product_type] = [
+            StatementPolicy(product_type=product_type, hash=policy.hash, portions=PolicyPortion.all_of(policy))
+            for policy in applied
+        ]
+    return found
+
+
+def _rule_shares(category: CostCategory, rows: Iterable[StatementSum]) -> list[StatementRule]:
+    """Return the costs that each rule assigned, the largest first."""
+    amounts: dict[int | None, list[Decimal]] = {}
+    for each in rows:
+        amounts.setdefault(each.rule, []).append(each.direct)
+    summed = {place: total(parts) for place, parts in amounts.items() if any(parts)}
+    return [
+        StatementRule(
+            id=None if place is None else category.rule_id(place),
+            reason=None if place is None else category.rules[place].reason,
+            amount=summed[place],
+        )
+        for place in sorted(summed, key=lambda place: (-summed[place], -1 if place is None else place))
+    ]
+
+
+def _steps_for(category: CostCategory, value: str, kinds: Collection[str]) -> Iterator[StatementStep]:
+    """Yield the steps that reallocated costs to a value with lines of these kinds, or from it."""
+    for each in category.share:
+        is_own = each.source == value
+        reaches = each.targets is None or value in each.targets or value in dict(each.fees)
+        if (is_own and SHARED_OUT in kinds) or (not is_own and reaches and SHARED_IN in kinds):
+            yield StatementStep(source=each.source, by=str(each))
 
 
 def _changes(reader: TenantReader, days: DayRange, grouping: StatementGrouping) -> dict[str, Change]:

@@ -8,6 +8,7 @@ from datetime import date
 from sqlalchemy import Connection
 
 from chargeback.config.settings import FormatSettings
+from chargeback.model.currency import month_name
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.money import difference, total
 from chargeback.reports.reconciliation import grouped_reconciliation, state_of, states_seen
@@ -19,11 +20,6 @@ from chargeback.store.control.cost_categories import read_changes
 from chargeback.store.control.day_revisions import RETENTION, Revision, read_day_revisions
 from chargeback.store.control.days import DayDataset, DayState
 from chargeback.store.queries.reader import TenantReader
-
-
-def month_name(day: date) -> str:
-    """Return the month of a day, such as ``2026-10``."""
-    return day.isoformat()[: len("2026-10")]
 
 
 def heading_of(

@@ -33,7 +33,7 @@ from chargeback.reports.statements.content import (
 )
 from chargeback.reports.statements.numbering import closed_number, content_digest
 from chargeback.reports.tenant_view import TenantView
-from chargeback.reports.wording import money_text
+from chargeback.reports.wording import counted, money_text
 from chargeback.store.control import cost_categories, tags
 from chargeback.store.control.adjustments import Adjustment, adjustments_of, read_adjustments
 from chargeback.store.control.closings import ClosedPeriod, KnownMonth
@@ -86,7 +86,7 @@ class _Correction:
             return None
         size = money_text((found.rounded or found.amount).copy_abs(), currency)
         than = "less" if found.amount < 0 else "more"
-        why = ", and ".join(_PHRASES[cause].format(days=_counted(days)) for cause, days in self.causes)
+        why = ", and ".join(_PHRASES[cause].format(days=counted(days, "day")) for cause, days in self.causes)
         return StatementCorrection(
             period_id=self.period.id,
             start_date=self.period.start,
@@ -186,10 +186,6 @@ def _causes(connection: Connection, after: KnownMonth, before: KnownMonth) -> li
     found += [(TAG_CHANGED, 0)] if tags.changed_between(connection, since, until) else []
     found += [(CATEGORY_CHANGED, 0)] if cost_categories.changed_between(connection, since, until) else []
     return found
-
-
-def _counted(days: int) -> str:
-    return f"{days} day{'' if days == 1 else 's'}"
 
 
 def _adjusted(

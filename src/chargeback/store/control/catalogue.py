@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, delete, false, insert, or_, select, update
@@ -189,15 +189,6 @@ def give_up_history(connection: Connection, before: date, now: datetime, pins: S
     if count:
         touch(connection)
     return count
-
-
-def days_changed(connection: Connection, within: DayRange, since: datetime, until: datetime | None) -> set[date]:
-    """Return the days of a range with content replaced after ``since``, up to ``until``; None means now."""
-    its = files.c
-    end = until or datetime.max.replace(tzinfo=UTC)
-    changed = or_(and_(its.since > since, its.since <= end), and_(its.until > since, its.until <= end))
-    in_range = (its.tracking_date >= within.start, its.tracking_date < within.end)
-    return set(connection.execute(select(its.tracking_date).distinct().where(*in_range, changed)).scalars())
 
 
 def fill(connection: Connection, named: Sequence[NamedFile], now: datetime) -> None:

@@ -12,7 +12,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from sqlalchemy import Connection, RowMapping, Select, and_, func, insert, select, update
 
@@ -29,9 +29,6 @@ from chargeback.store.control.audit import (
 from chargeback.store.control.catalogue import instant_of_change, lock_tenant
 from chargeback.store.control.inventory_lists import bytewise
 from chargeback.store.control.schema import cost_categories, tenant
-
-#: The longest key of a cost category.
-MAX_KEY_LENGTH: Final = 64
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ A day has one row for its bill, and one for each dataset that is derived from th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
@@ -335,8 +335,3 @@ def newest_calculated(connection: Connection) -> date | None:
     derived = (dataset_days.c.dataset == DayDataset.CHARGEBACKS) & dataset_days.c.fingerprint.is_not(None)
     newest: date | None = connection.execute(select(func.max(dataset_days.c.tracking_date)).where(derived)).scalar()
     return newest
-
-
-def errors_of(states: Iterable[DayState]) -> list[str]:
-    """The days' own errors, each with its date."""
-    return [f"{state.tracking_date}: {state.error}" for state in states if state.error]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Table, and_, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Row, Table, and_, bindparam, delete, insert, select, update
 
 from chargeback.model.inventory import (
     GRANT,
@@ -160,9 +160,9 @@ def ensure_known(
 def read_inventory(connection: Connection) -> Inventory:
     """Return the whole inventory, including deleted entities."""
     return Inventory(
-        resources=[_resource(row._asdict()) for row in connection.execute(select(resources))],
-        identities=[_identity(row._asdict()) for row in connection.execute(select(identities))],
-        grants=[_grant(row._asdict()) for row in connection.execute(select(grants))],
+        resources=[Resource(**_without(row)) for row in connection.execute(select(resources))],
+        identities=[Identity(**_without(row)) for row in connection.execute(select(identities))],
+        grants=[Grant(**_without(row)) for row in connection.execute(select(grants))],
     )
 
 
@@ -201,17 +201,5 @@ def _grant_row(grant: Grant) -> _Row:
     }
 
 
-def _without(row: Mapping[str, Any]) -> _Row:
-    return {name: value for name, value in row.items() if name != "last_seen_at"}
-
-
-def _resource(row: Mapping[str, Any]) -> Resource:
-    return Resource(**_without(row))
-
-
-def _identity(row: Mapping[str, Any]) -> Identity:
-    return Identity(**_without(row))
-
-
-def _grant(row: Mapping[str, Any]) -> Grant:
-    return Grant(**_without(row))
+def _without(row: Row[Any]) -> _Row:
+    return {name: value for name, value in row._asdict().items() if name != "last_seen_at"}
