@@ -40,6 +40,7 @@ from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, name
 from chargeback.store.queries.costs import days_with_rows
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
 from chargeback.store.queries.keys import keys_of
+from chargeback.store.queries.lookups import CATEGORY_PREFIX
 from chargeback.store.queries.question import Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
@@ -97,14 +98,20 @@ def compared_charges(
     charged: dict[KeyValues, dict[_Billed, tuple[dict[str, int], dict[str, int]]]] = {}
     payers: dict[tuple[KeyValues, _Billed], dict[str, int]] = {}
     summed: dict[KeyValues, tuple[list[Decimal], list[Decimal]]] = {}
+    costs: tuple[_Costs, _Costs] = ({}, {})
     for period, (*grouped, payer), billed, method, amount in _sums(reader, selection, windows, (*by, _PAYER)):
         key, units = tuple(grouped), to_units(amount)
+        of_billed = costs[period].setdefault(billed, {})
+        of_billed[method] = of_billed.get(method, 0) + units
         by_method = charged.setdefault(key, {}).setdefault(billed, ({}, {}))[period]
         by_method[method] = by_method.get(method, 0) + units
         by_payer = payers.setdefault((key, billed), {})
         by_payer[payer or ""] = by_payer.get(payer or "", 0) + (units if period else -units)
         summed.setdefault(key, ([], []))[period].append(amount)
-    bills = _bills(reader, windows)
+    # Parts of cost categories have further digits, which were rounded in each of them.
+    is_exact = not any(name.startswith(CATEGORY_PREFIX) for name in by)
+    is_everything = reader.sees_everything and selection == Selection(selection.window)
+    bills = _bills(reader, windows, costs if is_everything and is_exact else None)
     parts = {
         key: [
             ComparedPart(
@@ -134,15 +141,18 @@ def _sums(
     return [(row[0], row[1:-4], (row[-4], row[-3]), row[-2], row[-1]) for row in rows]
 
 
-def _bills(reader: TenantReader, windows: Sequence[InstantRange]) -> list[dict[_Billed, BilledType]]:
+def _bills(
+    reader: TenantReader, windows: Sequence[InstantRange], costs: Sequence[_Costs] | None
+) -> list[dict[_Billed, BilledType]]:
     """Return the bill of the calculated days of each window, by product type and resource. Costs are the charged ones,
-    so that the shares of all payers sum to one."""
-    if reader.sees_everything:
-        costs: list[_Costs] = [{} for _ in windows]
+    so that the shares of all payers sum to one; ``costs`` are those of all payers, if they are already known."""
+    if not reader.sees_everything:
+        return [_bill(reader, window, *_costs_of_visible_lines(reader, window)) for window in windows]
+    if costs is None:
+        costs = [{} for _ in windows]
         for period, _, billed, method, amount in _sums(reader, Selection(windows[0]), windows, ()):
             costs[period].setdefault(billed, {})[method] = to_units(amount)
-        return [_bill(reader, window, its) for window, its in zip(windows, costs, strict=True)]
-    return [_bill(reader, window, *_costs_of_visible_lines(reader, window)) for window in windows]
+    return [_bill(reader, window, its) for window, its in zip(windows, costs, strict=True)]
 
 
 def _bill(reader: TenantReader, window: InstantRange, costs: _Costs, only: str = "") -> dict[_Billed, BilledType]:

@@ -141,10 +141,14 @@ def topic_costs(
     )
     named = f"SELECT * FROM {ranked} WHERE {'TRUE' if top is None else f'rank <= {top}'}"
     rows = reader.cursor.rows(f"SELECT cluster, topic, amount, previous FROM ({named}) ORDER BY rank")
-    amounts = ", ".join(sum_exact(name, sums.question.places) for name in ("amount", "previous"))
     others = "FALSE" if top is None else f"rank > {top}"
-    ((count, amount, gone),) = reader.cursor.rows(f"SELECT count(*), {amounts} FROM {ranked} WHERE {others}")
-    ((whole,),) = reader.cursor.rows(f"SELECT {sum_exact('amount', sums.question.places)} FROM {ranked}")
+    amounts = [
+        sum_exact(name, sums.question.places, where, is_fine=sums.is_fine)
+        for name, where in (("amount", others), ("previous", others), ("amount", "TRUE"))
+    ]
+    ((count, amount, gone, whole),) = reader.cursor.rows(
+        f"SELECT count(*) FILTER ({others}), {', '.join(amounts)} FROM {ranked}"
+    )
     measured = _traffic(reader, selection.window, named) if traffic else {}
     items = []
     for cluster, topic, cost, before in rows:
