@@ -109,7 +109,7 @@ def _groups(
     selection = replace(request.selection, window=request.known.window)
     amounts: dict[str | None, dict[date, list[Decimal]]] = {}
     fees: dict[str | None, dict[date, list[Decimal]]] = {}
-    for (day, (value, *kind)), amount in daily_sums_by(reader, CHARGEBACKS, selection, columns, days).items():
+    for (day, (value, *kind)), amount in daily_sums_by(reader, CHARGEBACKS, selection, columns).items():
         amounts.setdefault(value, {}).setdefault(day, []).append(amount)
         if kind and kind[0] in scheduled:
             fees.setdefault(value, {}).setdefault(day, []).append(amount)

@@ -283,7 +283,7 @@ def history(
     amounts = daily_amounts(reader, CHARGEBACKS, within) if amounts is None else amounts
     fees: dict[date, list[Decimal]] = {}
     if scheduled:
-        for (day, (kind,)), amount in daily_sums_by(reader, CHARGEBACKS, within, ["product_type"], list(days)).items():
+        for (day, (kind,)), amount in daily_sums_by(reader, CHARGEBACKS, within, ["product_type"]).items():
             if kind in scheduled:
                 fees.setdefault(day, []).append(amount)
     return History(days, [amounts.get(day, _NOTHING) for day in days], {day: total(fees[day]) for day in fees})

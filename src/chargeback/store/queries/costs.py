@@ -130,8 +130,10 @@ def costs(reader: TenantReader, query: CostQuery) -> Costs:
     ranked = [Ranked(sums, column, name, query.top) for (sums, column), name in zip(each, query.by, strict=True)]
     breakdowns = tuple(value.breakdown() for value in ranked)
     place = query.by.index(query.series)
+    # The totals are those of every breakdown; without further digits they are added up faster.
+    sums = min((sums for sums, _ in each), key=lambda sums: sums.is_fine)
     return Costs(
-        totals=_totals(each[0][0]),
+        totals=_totals(sums),
         breakdowns=breakdowns,
         issues=_issues(reader, question) if query.issues else (),
         series=_series(reader, query, question.by[place], ranked[place].table, len(breakdowns[place].items)),

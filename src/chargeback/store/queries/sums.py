@@ -40,9 +40,13 @@ def sums_by(
 
 
 def daily_sums_by(
-    reader: TenantReader, dataset: Dataset, selection: Selection, by: Sequence[str], days: Collection[date]
+    reader: TenantReader,
+    dataset: Dataset,
+    selection: Selection,
+    by: Sequence[str],
+    days: Collection[date] | None = None,
 ) -> dict[tuple[date, KeyValues], Decimal]:
-    """Return the same for each of some UTC days. Only the files of these days are read.
+    """Return the same for each UTC day, or for each of some: then only the files of these ``days`` are read.
 
     Raises:
         HistoryGone: the reader sees an earlier instant, and a day of it is no longer kept.
@@ -50,7 +54,9 @@ def daily_sums_by(
         StorageError: the facts cannot be read.
     """
     within = reader.days_of(dataset, selection)
-    if within is None or not any(file.day in days for file in reader.snapshot(dataset.table).within(within)):
+    if within is None:
+        return {}
+    if days is not None and not any(file.day in days for file in reader.snapshot(dataset.table).within(within)):
         return {}
     sums = reader.sums(Sums(dataset, selection, (ByDay(), *keys_of(dataset, by)), days=days))
     columns = ", ".join(["date", *(f"d{number}" for number in range(len(by))), sums.amount()])
