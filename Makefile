@@ -107,7 +107,7 @@ $(WEB_READY): web/package-lock.json | $(READY)
 demo: $(RUN_READY) page-or-not  ## A generated organisation: allocated, summed up and served on 127.0.0.1:PORT until Ctrl-C
 	@$(RUN_BIN)/chargeback demo --port $(PORT) --size $(SIZE) --days $(DAYS) --seed $(SEED) --data $(DATA)
 
-test: setup servers $(WEB_READY)  ## The everyday tests: in five minutes on two cores, whether a change is right
+test: setup servers $(WEB_READY)  ## The everyday tests: in some five minutes on two cores, whether a change is right
 	@$(MAKE) --no-print-directory page
 	@$(PYTEST) --everyday -m "not drill" $(TESTED)
 
