@@ -116,7 +116,7 @@ def test_status_of_a_range(
 
 @pytest.mark.parametrize("tenant", ["plain", "wrong"])
 def test_topic_flags_are_false_without_topics(client: Client, deployment: Deployment, tenant: str) -> None:
-    """If topic attribution is disabled or in ``config_error``, its flags are false (SPEC §3), whatever is stored."""
+    """Without topic attribution, or in ``config_error``, its flags are false (SPEC §3), even if stored otherwise."""
     day = TODAY - timedelta(days=100)
     with closing(open_store(deployment.configuration.tenants[tenant])) as store, store.control.write() as connection:
         save_day(connection, day, billing_gathered=True, resources_gathered=True)

@@ -98,11 +98,8 @@ def compared_charges(
     charged: dict[KeyValues, dict[_Billed, tuple[dict[str, int], dict[str, int]]]] = {}
     payers: dict[tuple[KeyValues, _Billed], dict[str, int]] = {}
     summed: dict[KeyValues, tuple[list[Decimal], list[Decimal]]] = {}
-    costs: tuple[_Costs, _Costs] = ({}, {})
     for period, (*grouped, payer), billed, method, amount in _sums(reader, selection, windows, (*by, _PAYER)):
         key, units = tuple(grouped), to_units(amount)
-        of_billed = costs[period].setdefault(billed, {})
-        of_billed[method] = of_billed.get(method, 0) + units
         by_method = charged.setdefault(key, {}).setdefault(billed, ({}, {}))[period]
         by_method[method] = by_method.get(method, 0) + units
         by_payer = payers.setdefault((key, billed), {})
@@ -111,7 +108,7 @@ def compared_charges(
     # Parts of cost categories have further digits, which were rounded in each of them.
     is_exact = not any(name.startswith(CATEGORY_PREFIX) for name in by)
     is_everything = reader.sees_everything and selection == Selection(selection.window)
-    bills = _bills(reader, windows, costs if is_everything and is_exact else None)
+    bills = _bills(reader, windows, _costs_of(charged.values()) if is_everything and is_exact else None)
     parts = {
         key: [
             ComparedPart(
@@ -128,6 +125,18 @@ def compared_charges(
     days = (days_with_rows(reader, before), days_with_rows(reader, selection.window))
     amounts = {key: (total(earlier), total(later)) for key, (earlier, later) in summed.items()}
     return ComparedCharges(days, parts, amounts)
+
+
+def _costs_of(charged: Iterable[Mapping[_Billed, Sequence[Mapping[str, int]]]]) -> list[_Costs]:
+    """Return what is charged to all payers in each period."""
+    costs: list[_Costs] = [{}, {}]
+    for by_billed in charged:
+        for billed, periods in by_billed.items():
+            for of_period, by_method in zip(costs, periods, strict=True):
+                for method, units in by_method.items():
+                    of_billed = of_period.setdefault(billed, {})
+                    of_billed[method] = of_billed.get(method, 0) + units
+    return costs
 
 
 def _sums(

@@ -27,7 +27,7 @@ from chargeback.store.queries.question import Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.selection import ColumnFilter, Selection
-from chargeback.store.queries.sql_format import NOTHING_FINE, exact, named, sum_exact
+from chargeback.store.queries.sql_format import exact, named, sum_exact
 
 FindingKind = Literal[
     "topic_without_traffic", "topic_never_read", "topic_never_written", "idle_resource", "idle_identity"
@@ -215,7 +215,7 @@ def _costs(reader: TenantReader, dataset: Dataset, days: DayRange, place: str, n
     keys: tuple[Key, ...] = (ByDay(), *map(ByColumn, names.values()))
     sums = reader.sums(Sums(dataset, Selection.of_days(days), keys))
     columns = {each: f"d{number}" for number, each in enumerate(names)} | ({} if name else {"name": "''"})
-    amount = sums.amount() if sums.is_fine else exact(sums.amount(), NOTHING_FINE)
+    amount = sums.amount() if sums.is_fine else exact(sums.amount(), None)
     return sums.table("subject_costs", f"SELECT date, {named(columns | {'total': amount})} FROM sums")
 
 
@@ -265,7 +265,7 @@ def _runs(
             WHERE (last_active IS NULL OR date > last_active) AND last_day = newest
             GROUP BY place, name
             HAVING count(*) FILTER (measured) >= $min_days AND {happened}
-                   AND any_value(monthly) > {exact("0", NOTHING_FINE)}""",
+                   AND any_value(monthly) > {exact("0", None)}""",
         {"min_days": min_days},
     )
     return [Unused(kind, *row) for row in rows]

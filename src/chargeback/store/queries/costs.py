@@ -19,7 +19,7 @@ from chargeback.store.queries.question import SumRelation, Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.selection import ColumnFilter, Selection
-from chargeback.store.queries.sql_format import FINE, NOTHING_FINE, distance, exact, sum_exact
+from chargeback.store.queries.sql_format import FINE, distance, exact, sum_exact
 
 #: What costs can be grouped and filtered by, besides tags and cost categories.
 COST_COLUMNS: Final = CHARGEBACKS.groups
@@ -244,7 +244,7 @@ def _issues(reader: TenantReader, question: Sums) -> tuple[Issue, ...]:
     selection = replace(question.selection, columns=(*question.selection.columns, _ISSUES))
     by = keys_of(CHARGEBACKS, ("allocation_detail", "resource_id"))
     sums = reader.sums(replace(question, selection=selection, by=by, periods=question.periods[:1]))
-    amount = exact("sum(part)", "sum(fine)" if sums.is_fine else NOTHING_FINE, question.places)
+    amount = exact("sum(part)", "sum(fine)" if sums.is_fine else None, question.places)
     rows = sums.rows(
         f"""SELECT reason, unallocated, {amount} AS amount,
                    sum(of_part)::BIGINT, count(DISTINCT resource)

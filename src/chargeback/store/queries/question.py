@@ -17,7 +17,7 @@ from chargeback.store.queries.engine import Cursor
 from chargeback.store.queries.keys import Key
 from chargeback.store.queries.partials import COUNTS
 from chargeback.store.queries.selection import Selection
-from chargeback.store.queries.sql_format import FINE, NOTHING_FINE, exact, in_parts
+from chargeback.store.queries.sql_format import FINE, exact, in_parts
 
 T = TypeVar("T")
 
@@ -137,7 +137,7 @@ class SumRelation:
     def total_or_zero(self, name: str = TOTAL, *, where: str = "TRUE") -> str:
         """Return the same of one amount, with all digits as two numbers; zero without a group."""
         whole, fine = (f"coalesce(sum({column}) FILTER ({where}), 0)" for column in (name, f"{name}{FINE}"))
-        return exact(whole, fine if self.is_fine else NOTHING_FINE, self.question.places)
+        return exact(whole, fine if self.is_fine else None, self.question.places)
 
 
 def _with(sums: str, sql: str) -> str:

@@ -15,8 +15,6 @@ END_OF_LINE = "\r\n"
 
 #: What follows the name of a sum in that of the column with its further digits, see :func:`exact`.
 FINE = "_fine"
-#: The further digits of a sum that has none, as SQL.
-NOTHING_FINE = "0"
 #: How many decimal places these digits have.
 FINE_PLACES = 12
 _FINE_WHOLE = f"{10**FINE_PLACES}::HUGEINT"
@@ -55,11 +53,11 @@ def in_parts(whole: str, fine: str) -> str:
     return f"struct_pack(whole := {whole}, fine := {fine})"
 
 
-def exact(whole: str, fine: str, places: int = PLACES) -> str:
+def exact(whole: str, fine: str | None, places: int = PLACES) -> str:
     """The same of a DECIMAL of ``places``, with further digits that are less than one of its last place: values compare
-    and sort like the sums. Without further digits ``fine`` is :data:`NOTHING_FINE`, which the database need not divide.
+    and sort like the sums. Without further digits ``fine`` is None, and the database divides nothing.
     """
-    if fine == NOTHING_FINE:
+    if fine is None:
         return in_parts(whole, "0::BIGINT")
     count = f"({fine})::HUGEINT"
     carried = f"(({count} - CASE WHEN {count} < 0 THEN {_FINE_WHOLE} - 1 ELSE 0 END) // {_FINE_WHOLE})"
@@ -79,7 +77,7 @@ def fine_rest(fine: str) -> str:
 def sum_exact(column: str, places: int = PLACES, where: str = "TRUE", *, is_fine: bool = True) -> str:
     """The sum of a column of such values, of the rows of a condition; they have further digits if it ``is_fine``."""
     whole, fine = (f"sum({column}.{part}) FILTER ({where})" for part in ("whole", "fine"))
-    return exact(whole, fine if is_fine else NOTHING_FINE, places)
+    return exact(whole, fine if is_fine else None, places)
 
 
 def distance(first: str, second: str, places: int = PLACES, *, is_fine: bool = True) -> str:
