@@ -12,17 +12,21 @@ import pyarrow as pa
 import pytest
 
 from chargeback.access.scope import RowScope
+from chargeback.categories.parsing import parse_category
 from chargeback.errors import StorageError
 from chargeback.model.days import InstantRange, instants, start_of_day
 from chargeback.store.facts.files import DayFile
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
 from chargeback.store.queries.aggregate import Aggregate, Grouping
+from chargeback.store.queries.assignments import Assignments
 from chargeback.store.queries.datasets import CHARGEBACKS
 from chargeback.store.queries.engine import Cursor
+from chargeback.store.queries.lookups import CategoryIndex, CategoryLookup, StoredCategory
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection, equal
 from chargeback.store.queries.tag_index import TagIndex
 from chargeback.store.queries.visible_sums import VisibleSums, VisibleSumsCache
+from tests.support.categories import SomeNames
 from tests.support.facts import Share, days_from, write_shares
 from tests.support.readers import Ask
 
@@ -98,9 +102,17 @@ def test_what_decides_a_scope_makes_other_sums() -> None:
     assert cache.get("acme", (2, 1, 1)) is not before
 
 
-def _by(facts: FactTables, sums: VisibleSums, ask: Ask, column: str, selection: Selection = EVERYTHING) -> Aggregate:
+def _by(
+    facts: FactTables,
+    sums: VisibleSums,
+    ask: Ask,
+    column: str,
+    selection: Selection = EVERYTHING,
+    categories: CategoryLookup | None = None,
+) -> Aggregate:
     def _ask(cursor: Cursor) -> Aggregate:
-        reader = TenantReader(cursor, facts, TagIndex(), scope=SCOPE).keeping(lambda make: make(), sums)
+        known = TenantReader(cursor, facts, TagIndex(), categories=categories, scope=SCOPE)
+        reader = known.keeping(lambda make: make(), sums)
         return reader.aggregate(CHARGEBACKS, selection, Grouping((column,), "day", ZoneInfo("UTC")))
 
     answer: Aggregate = ask(_ask)
@@ -125,3 +137,19 @@ def test_the_next_question_opens_no_file(facts: FactTables, ask: Ask) -> None:
     assert _by(facts, sums, ask, "identity_id", replace(EVERYTHING, columns=equal(identity_id="sa-2"))).buckets == []
     write_shares(facts, [Share(DAYS[0], "sa-1", "100")])
     assert _by(facts, sums, ask, "identity_id").totals["total_amount"] == "109.00"
+
+
+def test_the_next_question_by_a_category_opens_no_file(facts: FactTables, ask: Ask) -> None:
+    """Sums by a category are kept of the visible rows; a further filter reads the rows."""
+    write_shares(facts, [Share(day, who, "1.5", resource=who) for day in DAYS for who in ("sa-1", "sa-2")])
+    team = parse_category("team", {"rules": [{"match": {"identity": "sa-1"}, "assign": "one"}], "default": "others"})
+    assignments = Assignments(team, CHARGEBACKS, TagIndex(), SomeNames({}))
+    lookup = CategoryLookup(CategoryIndex({"team": StoredCategory(team, 1)}), lambda dataset, key: assignments)
+    sums = VisibleSums(None, most_bytes=10**6)
+    first = _by(facts, sums, ask, "category:team", categories=lookup)
+    assert (len(first.buckets), first.totals["total_amount"]) == (len(DAYS), "6.00")
+    for file in facts.snapshot(CHARGEBACKS_TABLE).files:
+        Path(file.path).rename(f"{file.path}.away")
+    assert _by(facts, sums, ask, "category:team", categories=lookup) == first
+    with pytest.raises(StorageError):
+        _by(facts, sums, ask, "category:team", replace(EVERYTHING, columns=equal(product_type="X")), lookup)

@@ -50,6 +50,7 @@ from chargeback.store.queries.partials import (
 )
 from chargeback.store.queries.scan import SOURCE, Condition, Scan
 from chargeback.store.queries.sql_format import FINE, fine_rest, fine_wholes, named, one_of
+from chargeback.store.queries.visible_sums import VisibleSums
 
 # More than there are receivers: of equal remainders the first receiver is favoured.
 _MORE_THAN_RECEIVERS: Final = 1_000_000
@@ -186,7 +187,10 @@ _SHARES: Final = pa.schema(
 
 @dataclass(frozen=True)
 class CategoryQuery:
-    """The rows of a scan with the categories that a query uses: ``wanted`` is a condition on their columns."""
+    """The rows of a scan with the categories that a query uses: ``wanted`` is a condition on their columns.
+
+    ``visible_sums`` are the kept sums of a scope, if the filter of the scan is exactly that scope's.
+    """
 
     cursor: Cursor
     partials: PartialFiles | None
@@ -194,6 +198,7 @@ class CategoryQuery:
     scan: Scan
     used: tuple[UsedCategory, ...]
     wanted: Condition = _EVERYTHING
+    visible_sums: VisibleSums | None = None
 
     @property
     def sharing(self) -> list[UsedCategory]:
@@ -250,28 +255,34 @@ def _keys(query: CategoryQuery, columns: Sequence[str]) -> list[str]:
 
 
 def _kept_sums(query: CategoryQuery, columns: Sequence[str]) -> SumSource | None:
-    """Return the sums that are kept in memory of each file, of one category by time; None if more is asked, or if they
-    are too large to be kept."""
-    if len(query.used) > 1 or query.scan.filter.clauses or not set(columns) <= set(TIME_COLUMNS):
+    """Return the sums that are kept in memory of each file, of one category by time; within a scope, of its visible
+    rows. None if more is asked, or if they are too large to be kept."""
+    if len(query.used) > 1 or not set(columns) <= set(TIME_COLUMNS):
         return None
-    (used,) = query.used
+    (used,), filtered = query.used, query.scan.filter
+    kept = query.visible_sums if filtered.clauses else used.assignments.sums
+    if kept is None:
+        return None
 
     def _make(files: Sequence[DayFile]) -> pa.Table:
-        found = _summed(replace(query, scan=query.scan.spanning(files), wanted=_EVERYTHING), ())
+        scan = replace(query.scan.spanning(files), filter=filtered)
+        found = _summed(replace(query, scan=scan, wanted=_EVERYTHING), ())
         # Small numbers are divided faster, whenever amounts are shown.
         carried = {name: f"{name} + {one_of(fine_wholes(f'{name}{FINE}'))}" for name in found.fine}
         rest = {f"{name}{FINE}": f"{fine_rest(f'{name}{FINE}')}::BIGINT" for name in found.fine}
         sums = f"* REPLACE ({named(carried | rest)})" if found.fine else "*"
         return query.cursor.table(f"SELECT {sums} FROM {found.relation} ORDER BY date", {})
 
-    table = used.assignments.sums.of(query.dataset, (), query.scan.files, _make)
+    place = (used.value,) if filtered.clauses else ()
+    table = kept.of(query.dataset, place, query.scan.files, _make)
     if table is None:
         return None
     relation = query.cursor.register(query.cursor.new_name("categorised"), table)
     keys = {*_keys(query, ()), used.value, used.outcome}
     sums = sums_of(name for name in table.column_names if name not in keys)
     values, times = (len(table[name].unique()) for name in (used.value, "timestamp"))
-    return SumSource(relation, query.scan.row_condition(), sums, are_partial=True, rows=values * times)
+    in_window = replace(query.scan, filter=_EVERYTHING).row_condition()
+    return SumSource(relation, in_window, sums, are_partial=True, rows=values * times)
 
 
 def _summed(query: CategoryQuery, columns: Sequence[str]) -> SumSource:

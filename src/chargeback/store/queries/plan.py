@@ -296,8 +296,12 @@ class QueryPlan:
         used = reads.categories | {each.key for each in selection.categories}
         if not used:
             return sum_sources(self.cursor, partials, dataset, scan, reads.columns)
-        wanted = self.categories.condition(selection.categories)
-        query = replace(self.category_query(dataset, scan, self.scope_first(used)), partials=partials, wanted=wanted)
+        query = replace(
+            self.category_query(dataset, scan, self.scope_first(used)),
+            partials=partials,
+            wanted=self.categories.condition(selection.categories),
+            visible_sums=None if question.selection.chooses_rows else self.visible_sums,
+        )
         return [categorised(self._with_shares(query), sorted(reads.columns))]
 
     def _visible_source(self, question: Sums, reads: Reads) -> SumSource | None:

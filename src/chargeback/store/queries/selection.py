@@ -75,6 +75,11 @@ class Selection:
         """Return the selection of all rows of some UTC days."""
         return cls(days.window)
 
+    @property
+    def chooses_rows(self) -> bool:
+        """Whether it selects some rows of the window, and not all of them or the parts of all of them."""
+        return bool(self.columns or self.tags or self.min_amount is not None)
+
     def condition(
         self,
         dataset: Dataset,
