@@ -2,15 +2,43 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from random import Random
+from typing import NamedTuple
 
 import pytest
 
-from chargeback.model.effects import EFFECTS, BilledType, Charged, Quantity, causes, effects
+from chargeback.model.effects import EFFECTS, BilledChange, BilledType, Cause, Quantity
 
 _METHODS = ("usage_ratio", "even_split", "direct", "proportional", "terminal")
 
 USED, HOURS, ONE = "usage_ratio", "hours", 10**12
+
+
+class Charged(NamedTuple):
+    """The part of a bill that is charged to one payer, by allocation method; the bill is None if there was none."""
+
+    amounts: Mapping[str, int]
+    billed: BilledType | None
+
+    @property
+    def amount(self) -> int:
+        """Return the amount in units of 10⁻¹²."""
+        return sum(self.amounts.values())
+
+
+def causes(before: Charged, after: Charged, days: tuple[int, int]) -> list[Cause]:
+    """Return the causes of a change; ``days`` is the number of days with costs of both ranges."""
+    return BilledChange(before.billed, after.billed, days).causes(before.amounts, after.amounts)
+
+
+def effects(before: Charged, after: Charged, days: tuple[int, int]) -> dict[str, int]:
+    """Return the effects of a change that are not zero."""
+    found: Counter[str] = Counter()
+    for cause in causes(before, after, days):
+        found[cause.effect] += cause.amount
+    return {name: amount for name, amount in found.items() if amount}
 
 
 def _amount(random: Random) -> int:

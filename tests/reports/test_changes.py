@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from chargeback.model.effects import EFFECTS, BilledType, Charged, Quantity
+from chargeback.model.effects import EFFECTS, BilledChange, BilledType, Quantity
 from chargeback.model.money import total
 from chargeback.reports.changes import Change, ChangedAmounts, ComparedPart, change_of, together
 from chargeback.reports.wording import DisplayNames
@@ -39,17 +39,18 @@ def parts_of(before: BilledRange, after: BilledRange, payers: Sequence[str]) -> 
     """Return the parts of two bills for some payers."""
     found = []
     for resource, product in sorted({(line.resource, line.product) for line in (*before.lines, *after.lines)}):
-        sides = [_charged(each.of(resource, product), payers) for each in (before, after)]
-        if sides[0].amounts or sides[1].amounts:
+        (start, old), (end, new) = (_charged(each.of(resource, product), payers) for each in (before, after))
+        if start or end:
             by_identity: Counter[str] = Counter()
             for sign, each in ((-1, before), (1, after)):
                 for line in each.of(resource, product):
                     by_identity.update({p: sign * line.shares[p] for p in payers if p in line.shares})
-            found.append(ComparedPart(resource, product, sides[0], sides[1], by_identity))
+            billed = BilledChange(old, new, (before.days, after.days))
+            found.append(ComparedPart(resource, product, billed, start, end, by_identity))
     return found
 
 
-def _charged(lines: Sequence[BilledLine], payers: Sequence[str]) -> Charged:
+def _charged(lines: Sequence[BilledLine], payers: Sequence[str]) -> tuple[dict[str, int], BilledType | None]:
     amounts: Counter[str] = Counter()
     costs: Counter[str] = Counter()
     for line in lines:
@@ -57,24 +58,24 @@ def _charged(lines: Sequence[BilledLine], payers: Sequence[str]) -> Charged:
         if mine := [line.shares[payer] for payer in payers if payer in line.shares]:
             amounts[line.method] += sum(mine)
     if not lines:
-        return Charged({}, None)
+        return {}, None
     quantities = [line.quantity for line in lines]
     known = all(each is not None for each in quantities) and len({line.unit for line in lines}) == 1
     quantity = Quantity(sum(each or 0 for each in quantities), lines[0].unit) if known else None
     policies = frozenset(line.policy for line in lines)
     has_refunds = min(line.cost for line in lines) < 0 < max(line.cost for line in lines)
-    return Charged(amounts, BilledType(costs, quantity, policies, has_refunds))
+    return amounts, BilledType(costs, quantity, policies, has_refunds)
 
 
 def change(before: BilledRange, after: BilledRange, payer: str = "sa-1") -> Change:
     """Return the change for one payer."""
-    return change_of((payer,), parts_of(before, after, [payer]), (before.days, after.days))
+    return change_of((payer,), parts_of(before, after, [payer]))
 
 
 def sentence(before: list[BilledLine], after: list[BilledLine], days: tuple[int, int] = (1, 1)) -> str:
     """Return the sentence of the change for all identities together."""
     ranges = BilledRange(days[0], before), BilledRange(days[1], after)
-    return change_of((), parts_of(*ranges, PAYERS), days).sentence("USD", NAMES)
+    return change_of((), parts_of(*ranges, PAYERS)).sentence("USD", NAMES)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +171,7 @@ def test_a_sentence_is_true(cases: int) -> None:
         some = random.sample(PAYERS, random.randint(1, len(PAYERS)))
         for payers, found in [
             *(([payer], item) for payer, item in zip(PAYERS, items, strict=True)),
-            (some, change_of((), parts_of(before, after, some), (before.days, after.days))),
+            (some, change_of((), parts_of(before, after, some))),
             (PAYERS, together(items)),
         ]:
             assert total(found.effects.values()) == found.delta

@@ -13,7 +13,7 @@ import pytest
 from chargeback.access.scope import RowScope
 from chargeback.model.dated import DatedValue
 from chargeback.model.days import instants
-from chargeback.model.effects import BilledType, Charged, Quantity
+from chargeback.model.effects import BilledType, Quantity
 from chargeback.model.money import to_units
 from chargeback.reports.changes import ComparedCharges, compared_charges
 from chargeback.store.facts.tables import FactTables
@@ -56,16 +56,11 @@ def test_charges_beside_their_bill(read: Read, facts: FactTables) -> None:
     assert compared.days == (1, 2)
     (part,) = compared.parts[("sa-1",)]
     assert (part.resource_id, part.product_type, part.by_identity) == (*CKUS, {"sa-1": 25 * ONE})
-    before, after = part.before, part.after
-    assert before == Charged(
-        {"usage_ratio": 60 * ONE},
-        BilledType({"usage_ratio": 100 * ONE}, Quantity(3 * ONE, "CKU"), frozenset({"old"})),
-    )
-    assert after == Charged(
-        {"usage_ratio": 75 * ONE, "even_split": 10 * ONE},
-        BilledType(
-            {"usage_ratio": 75 * ONE, "even_split": 10 * ONE}, Quantity(6 * ONE, "CKU"), frozenset({"old", "new"})
-        ),
+    assert part.before == {"usage_ratio": 60 * ONE}
+    assert part.billed.before == BilledType({"usage_ratio": 100 * ONE}, Quantity(3 * ONE, "CKU"), frozenset({"old"}))
+    assert part.after == {"usage_ratio": 75 * ONE, "even_split": 10 * ONE}
+    assert part.billed.after == BilledType(
+        {"usage_ratio": 75 * ONE, "even_split": 10 * ONE}, Quantity(6 * ONE, "CKU"), frozenset({"old", "new"})
     )
 
 
@@ -88,9 +83,8 @@ def test_a_scope_sees_the_bill_of_its_lines(read: Read, facts: FactTables, scope
         return compared_charges(scoped, Selection(AFTER), BEFORE, ("identity_id",))
 
     (part,) = read(_query).parts[("sa-1",)]
-    before, after = part.before, part.after
-    assert before.billed == BilledType({"usage_ratio": 100 * ONE}, None, frozenset({"abc123"}))
-    assert after == Charged({}, None)
+    assert part.billed.before == BilledType({"usage_ratio": 100 * ONE}, None, frozenset({"abc123"}))
+    assert (part.after, part.billed.after) == ({}, None)
 
 
 @pytest.mark.parametrize(
@@ -106,9 +100,9 @@ def test_no_quantity(read: Read, facts: FactTables, lines: list[dict[str, Any]])
     write_shares(facts, [Share(DAYS[0], "sa-1", "60")])
     write_lines(facts, [line(DAYS[0], f"{n}", **more) for n, more in enumerate(lines)])
     (part,) = found(read, None, "identity_id").parts[("sa-1",)]
-    assert part.before.billed is not None
-    assert part.before.billed.quantity is None
-    assert part.after == Charged({}, None)
+    assert part.billed.before is not None
+    assert part.billed.before.quantity is None
+    assert (part.after, part.billed.after) == ({}, None)
 
 
 @pytest.mark.parametrize(("costs", "mixed"), [("1 -1", True), ("-1 -2", False), ("1 0", False)])
@@ -117,8 +111,8 @@ def test_charges_and_refunds(read: Read, facts: FactTables, costs: str, mixed: b
     write_shares(facts, [Share(DAYS[0], "sa-1", "60")])
     write_lines(facts, [line(DAYS[0], cost) for cost in costs.split()])
     (part,) = found(read, None, "identity_id").parts[("sa-1",)]
-    assert part.before.billed is not None
-    assert part.before.billed.has_refunds == mixed
+    assert part.billed.before is not None
+    assert part.billed.before.has_refunds == mixed
 
 
 def test_identities_of_other_groups(read: Read, facts: FactTables) -> None:
@@ -127,7 +121,7 @@ def test_identities_of_other_groups(read: Read, facts: FactTables) -> None:
     write_shares(facts, shares)
     (part,) = found(read, None, "product_type").parts[(CKUS[1],)]
     assert part.by_identity == {"sa-1": 10 * ONE, "sa-2": -40 * ONE}
-    assert (part.before.amount, part.after.amount) == (100 * ONE, 70 * ONE)
+    assert (sum(part.before.values()), sum(part.after.values())) == (100 * ONE, 70 * ONE)
 
 
 def test_nothing_at_all(read: Read) -> None:
@@ -156,9 +150,8 @@ def test_all_rows_are_compared(read: Read, tmp_path_factory: pytest.TempPathFact
         by = random.choice([("identity_id",), ("product_type", "resource_id"), ("allocation_method",), ("tag:team",)])
         parts = [part for group in found(read, tables, *by).parts.values() for part in group]
         for period, days in enumerate((DAYS[:4], DAYS[4:])):
-            assert sum((part.before, part.after)[period].amount for part in parts) == _units(
-                s for s in shares if s.day in days
-            )
+            sums = [sum((part.before, part.after)[period].values()) for part in parts]
+            assert sum(sums) == _units(s for s in shares if s.day in days)
 
 
 def _units(shares: Iterable[Share]) -> int:

@@ -11,8 +11,7 @@ one effect.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -60,25 +59,6 @@ class BilledType:
         """The cost in units of 10⁻¹²."""
         return sum(self.costs.values())
 
-    @cached_property
-    def extremes(self) -> tuple[int, int]:
-        """The smallest and the largest cost of a method, and zero."""
-        return min((0, *self.costs.values())), max((0, *self.costs.values()))
-
-
-@dataclass(frozen=True)
-class Charged:
-    """The part of a :class:`BilledType` that is charged to one payer, by allocation method, in units of 10⁻¹²; and the
-    bill itself, None if there was none in the range."""
-
-    amounts: Mapping[str, int]
-    billed: BilledType | None
-
-    @cached_property
-    def amount(self) -> int:
-        """The amount in units of 10⁻¹²."""
-        return sum(self.amounts.values())
-
 
 class Cause(NamedTuple):
     """An effect, and what it comes from.
@@ -103,99 +83,121 @@ class Cause(NamedTuple):
     days_differ: bool = False
 
 
-def effects(before: Charged, after: Charged, days: tuple[int, int]) -> dict[str, int]:
-    """Return the effects that are not zero, in units of 10⁻¹². They sum to the difference of the amounts.
+#: An effect and its amount, with the direction and the method of a :class:`Cause`.
+_Step = tuple[str, int, bool | None, str]
 
-    ``days`` is the number of days with costs of both ranges; one of a range with a bill is positive.
 
-    In two days a cluster cost 100: 20 CKU hours at 5. Afterwards, in three days, it cost 240: 40 CKU hours at 6. The
-    share of a payer rises from 50 % to 60 % of the measured usage, from 50 to 144. With one day more it would be 75;
-    with 40 hours 100; at the new price 120; and with its new share it is 144.
+class _Scale(NamedTuple):
+    """How a bill changed, and with it what is charged to each payer.
 
-    >>> before = BilledType({"usage_ratio": 100}, Quantity(20, "hours"))
-    >>> after = BilledType({"usage_ratio": 240}, Quantity(40, "hours"))
-    >>> effects(Charged({"usage_ratio": 50}, before), Charged({"usage_ratio": 144}, after), (2, 3))
-    {'calendar': 25, 'quantity': 25, 'price': 20, 'share': 24}
-
-    What was not billed before is new, and what is not billed any more is gone.
-
-    >>> effects(Charged({}, None), Charged({"usage_ratio": 144}, after), (2, 3))
-    {'new': 144}
-
-    With a refund of nearly everything, neither a quantity nor a share says why the rest is another one.
-
-    >>> refunded = BilledType({"usage_ratio": 1}, Quantity(20, "hours"), has_refunds=True)
-    >>> effects(Charged({"usage_ratio": 1}, refunded), Charged({"usage_ratio": 144}, after), (2, 3))
-    {'correction': 143}
+    Attributes:
+        old, new: the bills, neither of which is missing.
+        days: the number of days with costs of both ranges.
+        sign: -1 if the bills are refunds, else 1.
+        quantities: before and after, without their sign, if they can be compared.
+        more_days, more_per_day, price_rose: the directions.
     """
-    found: Counter[str] = Counter()
-    for cause in causes(before, after, days):
-        found[cause.effect] += cause.amount
-    return {name: amount for name, amount in found.items() if amount}
+
+    old: BilledType
+    new: BilledType
+    days: tuple[int, int]
+    sign: int
+    quantities: tuple[int, int] | None
+    more_days: bool
+    more_per_day: bool
+    price_rose: bool
 
 
-def causes(before: Charged, after: Charged, days: tuple[int, int]) -> Sequence[Cause]:
-    """Return the effects that are not zero with what they come from; ``share`` and ``ownership`` by allocation method.
+@dataclass(frozen=True)
+class BilledChange:
+    """What was billed for a product type on a resource in two ranges: what all its payers have in common.
 
-    See :func:`effects`. Directions are those of the days, quantities, prices and shares, not of the amounts: a refund
-    that is halved adds to a cost.
+    Attributes:
+        before: the bill of the earlier range, None if there was none.
+        after: that of the later one.
+        days: the number of days with costs of both ranges; one of a range with a bill is positive.
     """
-    old, new = before.billed, after.billed
-    start, end = before.amount, after.amount
-    found: list[Cause] = []
-    if old is None or new is None or not _can_be_scaled(before, old, after, new):
-        if end != start:
-            found.append(Cause(NEW if old is None else GONE if new is None else CORRECTION, end - start))
-        return found
-    old_cost, new_cost = old.cost, new.cost
-    is_credit, days_differ = min(start, end, old_cost, new_cost) < 0, days[0] != days[1]
 
-    def _add(effect: str, amount: int, grew: bool | None = None, method: str = "", *, per_unit: bool = False) -> None:
-        """Add an effect that is not zero; without its direction if its amount, which is rounded, has another one."""
-        if amount:
-            known = grew is not None and (grew is not is_credit) == (amount > 0)
-            found.append(Cause(effect, amount, grew if known else None, method, per_unit, is_credit, days_differ))
+    before: BilledType | None
+    after: BilledType | None
+    days: tuple[int, int]
 
-    with_days = _scaled(start, days[1], days[0])
-    with_quantity, per_day, per_unit = with_days, 0, False
-    price = abs(new_cost) * days[0] - abs(old_cost) * days[1]
-    quantities = _compared_quantities(old.quantity, new.quantity)
-    if quantities is not None:
-        was, now = quantities
-        with_quantity = _scaled(start, now, was)
-        per_day = now * days[0] - was * days[1]
-        price, per_unit = abs(new_cost) * was - abs(old_cost) * now, True
-    _add(CALENDAR, with_days - start, days[1] > days[0])
-    _add(QUANTITY, with_quantity - with_days, per_day > 0)
-    if not old_cost:  # A cost of zero has no shares: what is charged now is the same at another price.
-        _add(PRICE, end - with_quantity, price > 0, per_unit=per_unit)
-        return found
-    with_price = {method: _scaled(amount, new_cost, old_cost) for method, amount in before.amounts.items()}
-    priced = sum(with_price.values())
-    _add(PRICE, priced - with_quantity, price > 0, per_unit=per_unit)
-    if old.policies != new.policies:
-        _add(POLICY, end - priced)
-        return found
-    policy, shares = _split(before.amounts, old.costs, after.amounts, new.costs, with_price)
-    _add(POLICY, policy)
-    for share in shares:
-        _add(*share)
-    return found
+    def causes(self, before: Mapping[str, int], after: Mapping[str, int]) -> list[Cause]:
+        """Return the effects that are not zero with what they come from, of the part that is charged to a payer before
+        and after, by allocation method in units of 10⁻¹². They sum to the difference; ``share`` and ``ownership`` are
+        by allocation method.
+
+        Directions are those of the days, quantities, prices and shares, not of the amounts: a refund that is halved
+        adds to a cost.
+
+        In two days a cluster cost 100: 20 CKU hours at 5. Afterwards, in three days, it cost 240: 40 CKU hours at 6.
+        The share of a payer rises from 50 % to 60 % of the measured usage, from 50 to 144. With one day more it would
+        be 75; with 40 hours 100; at the new price 120; and with its new share it is 144.
+
+        >>> earlier = BilledType({"usage_ratio": 100}, Quantity(20, "hours"))
+        >>> later = BilledType({"usage_ratio": 240}, Quantity(40, "hours"))
+        >>> found = BilledChange(earlier, later, (2, 3)).causes({"usage_ratio": 50}, {"usage_ratio": 144})
+        >>> [(each.effect, each.amount) for each in found]
+        [('calendar', 25), ('quantity', 25), ('price', 20), ('share', 24)]
+
+        What was not billed before is new, and what is not billed any more is gone.
+
+        >>> BilledChange(None, later, (2, 3)).causes({}, {"usage_ratio": 144})[0][:2]
+        ('new', 144)
+
+        With a refund of nearly everything, neither a quantity nor a share says why the rest is another one.
+
+        >>> refunded = BilledType({"usage_ratio": 1}, Quantity(20, "hours"), has_refunds=True)
+        >>> BilledChange(refunded, later, (2, 3)).causes({"usage_ratio": 1}, {"usage_ratio": 144})[0][:2]
+        ('correction', 143)
+        """
+        scale, start, end = self._scale, sum(before.values()), sum(after.values())
+        if scale is None or not (
+            _are_parts(before, scale.old, scale.sign) and _are_parts(after, scale.new, scale.sign)
+        ):
+            effect = NEW if self.before is None else GONE if self.after is None else CORRECTION
+            return [Cause(effect, end - start)] if end != start else []
+        is_credit = min(start, end, scale.old.cost, scale.new.cost) < 0
+        per_unit, days_differ = scale.quantities is not None, self.days[0] != self.days[1]
+        return [
+            Cause(
+                effect,
+                amount,
+                # An amount, which is rounded, may have another direction than what it comes from.
+                grew if (grew is not is_credit) == (amount > 0) else None,
+                method,
+                per_unit and effect == PRICE,
+                is_credit,
+                days_differ,
+            )
+            for effect, amount, grew, method in _steps(scale, before, after, start, end)
+            if amount
+        ]
+
+    @cached_property
+    def _scale(self) -> _Scale | None:
+        """How amounts are scaled; None if the costs of both ranges are not all charges, or all refunds, but for
+        rounding."""
+        old, new = self.before, self.after
+        if old is None or new is None or old.has_refunds or new.has_refunds:
+            return None
+        sign = -1 if old.cost + new.cost < 0 else 1
+        if any(cost * sign <= -_ROUNDING for each in (old, new) for cost in each.costs.values()):
+            return None
+        was_days, days = self.days
+        per_day, price = 0, abs(new.cost) * was_days - abs(old.cost) * days
+        quantities = _compared_quantities(old.quantity, new.quantity)
+        if quantities is not None:
+            was, now = quantities
+            per_day, price = now * was_days - was * days, abs(new.cost) * was - abs(old.cost) * now
+        return _Scale(old, new, self.days, sign, quantities, days > was_days, per_day > 0, price > 0)
 
 
-def _can_be_scaled(before: Charged, old: BilledType, after: Charged, new: BilledType) -> bool:
-    """Return whether the costs of both ranges are all charges, or all refunds, and the shares are between 0 and 1, but
-    for rounding."""
-    if old.has_refunds or new.has_refunds:
-        return False
-    sign = -1 if old.cost + new.cost < 0 else 1
-    (old_smallest, old_largest), (new_smallest, new_largest) = old.extremes, new.extremes
-    if max(old_largest, new_largest) >= _ROUNDING if sign < 0 else min(old_smallest, new_smallest) <= -_ROUNDING:
-        return False
-    for charged, billed in ((before, old), (after, new)):
-        for method, amount in charged.amounts.items():
-            if not -_ROUNDING < amount * sign < billed.costs.get(method, 0) * sign + _ROUNDING:
-                return False
+def _are_parts(amounts: Mapping[str, int], billed: BilledType, sign: int) -> bool:
+    """Return whether the shares of a payer are between 0 and 1, but for rounding."""
+    for method, amount in amounts.items():
+        if not -_ROUNDING < amount * sign < billed.costs.get(method, 0) * sign + _ROUNDING:
+            return False
     return True
 
 
@@ -206,17 +208,38 @@ def _compared_quantities(old: Quantity | None, new: Quantity | None) -> tuple[in
     return abs(old.amount), abs(new.amount)
 
 
+def _steps(scale: _Scale, before: Mapping[str, int], after: Mapping[str, int], start: int, end: int) -> list[_Step]:
+    """Return the steps from the amount ``start``, by method ``before``, to the amount ``end``, by method ``after``."""
+    old, new, (was_days, days) = scale.old, scale.new, scale.days
+    with_days = with_quantity = _scaled(start, days, was_days)
+    if scale.quantities is not None:
+        was, now = scale.quantities
+        with_quantity = _scaled(start, now, was)
+    # A cost of zero has no shares: what is charged now is the same at another price.
+    with_price = {method: _scaled(amount, new.cost, old.cost) for method, amount in before.items()} if old.cost else {}
+    priced = sum(with_price.values()) if old.cost else end
+    steps: list[_Step] = [
+        (CALENDAR, with_days - start, scale.more_days, ""),
+        (QUANTITY, with_quantity - with_days, scale.more_per_day, ""),
+        (PRICE, priced - with_quantity, scale.price_rose, ""),
+    ]
+    if old.policies != new.policies:
+        return [*steps, (POLICY, end - priced, None, "")]
+    return steps + _split(before, old.costs, after, new.costs, with_price) if old.cost else steps
+
+
 def _split(
     before: Mapping[str, int],
     old: Mapping[str, int],
     after: Mapping[str, int],
     new: Mapping[str, int],
     with_price: Mapping[str, int],
-) -> tuple[int, list[tuple[str, int, bool, str]]]:
-    """Return the effects of another split of the same cost: that other methods of the policy applied, or to other parts
-    of the cost; and of each method, that its share is another: the effect, its amount, whether it grew, the method."""
-    policy, found = 0, []
-    for method in sorted(before.keys() | after.keys()):
+) -> list[_Step]:
+    """Return the steps to another split of the same cost: that other methods of the policy applied, or to other parts
+    of the cost; and of each method, that its share is another."""
+    policy = 0
+    steps: list[_Step] = []
+    for method in before if len(before) == 1 and before.keys() == after.keys() else sorted({*before, *after}):
         start, end = with_price.get(method, 0), after.get(method, 0)
         was, now = old.get(method, 0), new.get(method, 0)
         with_policy = _scaled(before.get(method, 0), now, was) if was else end
@@ -224,12 +247,14 @@ def _split(
             with_policy = start
         policy += with_policy - start
         grew = abs(end * was) > abs(before.get(method, 0) * now)
-        found.append((OWNERSHIP if method in _BY_MEMBERSHIP else SHARE, end - with_policy, grew, method))
-    return policy, found
+        steps.append((OWNERSHIP if method in _BY_MEMBERSHIP else SHARE, end - with_policy, grew, method))
+    return [(POLICY, policy, None, ""), *steps]
 
 
 def _scaled(amount: int, numerator: int, denominator: int) -> int:
     """Return amount × numerator / denominator, rounded to a whole number, halves away from zero."""
+    if numerator == denominator:
+        return amount
     product = amount * numerator
     size = (2 * abs(product) + abs(denominator)) // (2 * abs(denominator))
     return size if (product < 0) == (denominator < 0) else -size

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
@@ -24,11 +23,10 @@ from chargeback.model.effects import (
     POLICY,
     PRICE,
     QUANTITY,
+    BilledChange,
     BilledType,
     Cause,
-    Charged,
     Quantity,
-    causes,
 )
 from chargeback.model.inventory import UNALLOCATED
 from chargeback.model.money import difference, from_units, part_of, to_units, total
@@ -37,11 +35,11 @@ from chargeback.reports.names import display_names
 from chargeback.reports.periods import Comparison
 from chargeback.reports.wording import DisplayNames, money_text, name
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, names_of
+from chargeback.store.queries.categorised import units_of
 from chargeback.store.queries.costs import days_with_rows
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
 from chargeback.store.queries.keys import keys_of
-from chargeback.store.queries.lookups import CATEGORY_PREFIX
-from chargeback.store.queries.question import Sums
+from chargeback.store.queries.question import SumRelation, Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.selection import Selection
@@ -53,18 +51,19 @@ _BILLED: Final = ("resource_id", "product_type", "allocation_method")
 #: A product type on a resource.
 _Billed = tuple[str, str]
 _Costs = dict[_Billed, dict[str, int]]
+_NOTHING: Final = from_units(0)
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedPart:
-    """The charges for a product type on a resource in both ranges, and the difference of each identity, in units of
-    10⁻¹²."""
+class ComparedPart(NamedTuple):
+    """The charges for a product type on a resource in both ranges, by allocation method, and the difference of each
+    identity, in units of 10⁻¹²."""
 
     resource_id: str
     product_type: str
-    before: Charged
-    after: Charged
-    by_identity: Mapping[str, int]
+    billed: BilledChange
+    before: dict[str, int]
+    after: dict[str, int]
+    by_identity: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -73,14 +72,14 @@ class ComparedCharges:
 
     Attributes:
         days: the number of UTC days of each range that have costs, regardless of filters.
-        parts: by the values of the groups: the selected charges for each product type on each resource, in units of
-            10⁻¹².
-        amounts: by the values of the groups: the selected charges before and after, with all their digits.
+        parts: by the values of the groups: the selected charges for each product type on each resource.
+        unrounded: by the values of the groups: the selected charges before and after with all their digits, where cost
+            categories reallocate.
     """
 
     days: tuple[int, int]
     parts: Mapping[KeyValues, Sequence[ComparedPart]]
-    amounts: Mapping[KeyValues, tuple[Decimal, Decimal]]
+    unrounded: Mapping[KeyValues, tuple[Decimal, Decimal]]
 
 
 def compared_charges(
@@ -95,72 +94,72 @@ def compared_charges(
         ValueError: costs cannot be filtered or grouped by these columns.
     """
     windows = (before, selection.window)
-    charged: dict[KeyValues, dict[_Billed, tuple[dict[str, int], dict[str, int]]]] = {}
-    payers: dict[tuple[KeyValues, _Billed], dict[str, int]] = {}
-    summed: dict[KeyValues, tuple[list[Decimal], list[Decimal]]] = {}
-    for period, (*grouped, payer), billed, method, amount in _sums(reader, selection, windows, (*by, _PAYER)):
-        key, units = tuple(grouped), to_units(amount)
-        by_method = charged.setdefault(key, {}).setdefault(billed, ({}, {}))[period]
-        by_method[method] = by_method.get(method, 0) + units
-        by_payer = payers.setdefault((key, billed), {})
-        by_payer[payer or ""] = by_payer.get(payer or "", 0) + (units if period else -units)
-        summed.setdefault(key, ([], []))[period].append(amount)
-    # Parts of cost categories have further digits, which were rounded in each of them.
-    is_exact = not any(name.startswith(CATEGORY_PREFIX) for name in by)
-    is_everything = reader.sees_everything and selection == Selection(selection.window)
-    bills = _bills(reader, windows, _costs_of(charged.values()) if is_everything and is_exact else None)
-    parts = {
-        key: [
-            ComparedPart(
-                billed[0],
-                billed[1],
-                Charged(before_by_method, bills[0].get(billed)),
-                Charged(after_by_method, bills[1].get(billed)),
-                payers[key, billed],
-            )
-            for billed, (before_by_method, after_by_method) in by_billed.items()
-        ]
-        for key, by_billed in charged.items()
-    }
     days = (days_with_rows(reader, before), days_with_rows(reader, selection.window))
-    amounts = {key: (total(earlier), total(later)) for key, (earlier, later) in summed.items()}
-    return ComparedCharges(days, parts, amounts)
+    keys = keys_of(CHARGEBACKS, (*by, _PAYER, *_BILLED))
+    sums = reader.sums(Sums(CHARGEBACKS, selection, keys, periods=windows))
+    is_everything = reader.sees_everything and selection == Selection(selection.window)
+    earlier, later = _bills(reader, windows, sums if is_everything else None)
+    billed: dict[_Billed, BilledChange] = {}
+    parts: dict[KeyValues, dict[_Billed, ComparedPart]] = {}
+    for (*grouped, payer, resource, product), method, start, end in _compared(sums, range(len(keys))):
+        found, what = parts.setdefault(tuple(grouped), {}), (resource, product)
+        part = found.get(what)
+        if part is None:
+            change = billed.get(what)
+            if change is None:
+                change = billed[what] = BilledChange(earlier.get(what), later.get(what), days)
+            part = found[what] = ComparedPart(resource, product, change, {}, {}, {})
+        if start is not None:
+            part.before[method] = part.before.get(method, 0) + start
+        if end is not None:
+            part.after[method] = part.after.get(method, 0) + end
+        part.by_identity[payer or ""] = part.by_identity.get(payer or "", 0) + (end or 0) - (start or 0)
+    return ComparedCharges(days, {key: [*found.values()] for key, found in parts.items()}, _unrounded(sums, len(by)))
 
 
-def _costs_of(charged: Iterable[Mapping[_Billed, Sequence[Mapping[str, int]]]]) -> list[_Costs]:
-    """Return what is charged to all payers in each period."""
-    costs: list[_Costs] = [{}, {}]
-    for by_billed in charged:
-        for billed, periods in by_billed.items():
-            for of_period, by_method in zip(costs, periods, strict=True):
-                for method, units in by_method.items():
-                    of_billed = of_period.setdefault(billed, {})
-                    of_billed[method] = of_billed.get(method, 0) + units
-    return costs
+def _compared(
+    sums: SumRelation, places: Sequence[int]
+) -> Iterator[tuple[tuple[Any, ...], str, int | None, int | None]]:
+    """Yield the sums of two periods by the keys in some places, the last of which is the allocation method: the other
+    keys, the method, and the amounts in units of 10⁻¹², None where there are no rows."""
+    columns = ", ".join(f"d{place}" for place in places)
+    amounts = [sums.total(where=f"period = {period}") for period in (0, 1)]
+    if not sums.is_fine:
+        amounts = [units_of(amount) for amount in amounts]
+    rows = sums.rows(f"SELECT {columns}, {', '.join(amounts)} FROM sums GROUP BY ALL")
+    if sums.is_fine:
+        rows = [(*row[:-2], *(None if amount is None else to_units(amount) for amount in row[-2:])) for row in rows]
+    for *values, method, start, end in rows:
+        yield tuple(values), method, start, end
 
 
-def _sums(
-    reader: TenantReader, selection: Selection, windows: Sequence[InstantRange], by: Sequence[str]
-) -> list[tuple[int, KeyValues, _Billed, str, Decimal]]:
-    """Return the sums of the selected rows of each window: (window, key, billed product type, method, amount)."""
-    keys = keys_of(CHARGEBACKS, (*by, *_BILLED))
-    sums = reader.sums(Sums(CHARGEBACKS, selection, keys, periods=tuple(windows)))
-    columns = ", ".join(f"d{number}" for number in range(len(keys)))
-    rows = sums.rows(f"SELECT period, {columns}, {sums.amount()} FROM sums")
-    return [(row[0], row[1:-4], (row[-4], row[-3]), row[-2], row[-1]) for row in rows]
+def _unrounded(sums: SumRelation, grouped: int) -> dict[KeyValues, tuple[Decimal, Decimal]]:
+    """Return the amounts of two periods with all digits, by the first keys; empty if no amount is rounded."""
+    if not sums.is_fine:
+        return {}
+    columns = "".join(f"d{place}, " for place in range(grouped))
+    amounts = [sums.total_or_zero(where=f"period = {period}") for period in (0, 1)]
+    rows = sums.rows(f"SELECT {columns}{', '.join(amounts)} FROM sums GROUP BY ALL")
+    return {row[:-2]: (row[-2], row[-1]) for row in rows}
 
 
 def _bills(
-    reader: TenantReader, windows: Sequence[InstantRange], costs: Sequence[_Costs] | None
+    reader: TenantReader, windows: tuple[InstantRange, InstantRange], everything: SumRelation | None
 ) -> list[dict[_Billed, BilledType]]:
     """Return the bill of the calculated days of each window, by product type and resource. Costs are the charged ones,
-    so that the shares of all payers sum to one; ``costs`` are those of all payers, if they are already known."""
+    so that the shares of all payers sum to one; ``everything`` is the sums of all of them by keys that end with
+    :data:`_BILLED`, if they are already known."""
     if not reader.sees_everything:
         return [_bill(reader, window, *_costs_of_visible_lines(reader, window)) for window in windows]
-    if costs is None:
-        costs = [{} for _ in windows]
-        for period, _, billed, method, amount in _sums(reader, Selection(windows[0]), windows, ()):
-            costs[period].setdefault(billed, {})[method] = to_units(amount)
+    if everything is None:
+        keys = keys_of(CHARGEBACKS, _BILLED)
+        everything = reader.sums(Sums(CHARGEBACKS, Selection(windows[0]), keys, periods=windows))
+    costs: list[_Costs] = [{}, {}]
+    last = len(everything.question.by)
+    for (resource, product), method, *amounts in _compared(everything, range(last - len(_BILLED), last)):
+        for of_period, units in zip(costs, amounts, strict=True):
+            if units is not None:
+                of_period.setdefault((resource, product), {})[method] = units
     return [_bill(reader, window, its) for window, its in zip(windows, costs, strict=True)]
 
 
@@ -521,26 +520,34 @@ def changes(reader: TenantReader, selection: Selection, before: InstantRange, by
     found = compared_charges(reader, selection, before, by)
     is_of_identity = "identity_id" in by
     items = [
-        replace(_with_all_digits(change_of(key, parts, found.days), *found.amounts[key]), is_of_identity=is_of_identity)
+        change_of(key, parts, found.unrounded.get(key), is_of_identity=is_of_identity)
         for key, parts in found.parts.items()
     ]
     items.sort(key=lambda item: (-item.delta.copy_abs(), [value or "" for value in item.key]))
     return Changes(items, found.days)
 
 
-def change_of(key: KeyValues, parts: Iterable[ComparedPart], days: tuple[int, int]) -> Change:
-    """Return the change of some charges; ``days`` is the number of days with costs of both ranges."""
+def change_of(
+    key: KeyValues,
+    parts: Iterable[ComparedPart],
+    unrounded: tuple[Decimal, Decimal] | None = None,
+    *,
+    is_of_identity: bool = False,
+) -> Change:
+    """Return the change of some charges; ``unrounded`` are the amounts before and after, if they have further digits
+    than the parts."""
     before = after = 0
-    sums: Counter[str] = Counter()
+    sums = dict.fromkeys(EFFECTS, 0)
     reasons = []
     for part in parts:
-        before += part.before.amount
-        after += part.after.amount
-        for cause in causes(part.before, part.after, days):
+        before += sum(part.before.values())
+        after += sum(part.after.values())
+        for cause in part.billed.causes(part.before, part.after):
             sums[cause.effect] += cause.amount
             reasons.append(Reason(part.resource_id, part.product_type, cause, part.by_identity))
-    effects = {effect: from_units(sums[effect]) for effect in EFFECTS}
-    return Change(key, from_units(before), from_units(after), effects, reasons)
+    effects = {effect: from_units(units) if units else _NOTHING for effect, units in sums.items()}
+    change = Change(key, from_units(before), from_units(after), effects, reasons, is_of_identity)
+    return change if unrounded is None else _with_all_digits(change, *unrounded)
 
 
 def together(items: Iterable[Change]) -> Change:
@@ -582,8 +589,9 @@ def _added_up(reasons: Iterable[Reason]) -> list[Reason]:
     parts have the same one."""
     alike: dict[tuple[object, ...], list[Reason]] = {}
     for each in reasons:
-        effect, _, _, *kind = each.cause
-        alike.setdefault((each.resource_id, each.product_type, effect, *kind), []).append(each)
+        effect, _, _, method, per_unit, is_credit, days_differ = each.cause
+        kind = (each.resource_id, each.product_type, effect, method, per_unit, is_credit, days_differ)
+        alike.setdefault(kind, []).append(each)
     found = []
     for some in alike.values():
         by_identity: dict[str, int] = {}
