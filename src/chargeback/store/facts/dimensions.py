@@ -79,7 +79,7 @@ class DimensionRegister:
         if new.num_rows == 0:
             return
         self._check_repetition(new)
-        self._unwritten.append(new.select(DIMENSIONS.names).cast(DIMENSIONS))
+        self._unwritten.append(new.select(DIMENSIONS.names))  # with encoded texts: sorting and writing take a third
         # Not as in the file: tomorrow's come in the order of today's, and are compared as they lie.
         self._ids = pa.concat_arrays([self._ids, new["dimension_id"].combine_chunks()])
         self._checks = pa.concat_arrays([self._checks, new["dimension_check"].combine_chunks()])
@@ -119,7 +119,8 @@ class DimensionRegister:
         same = pc.equal(present["dimension_check"], self._checks.take(pc.drop_null(position)))
         if not pc.all(same, min_count=0).as_py():
             different = present.filter(pc.invert(same)).select(DIMENSIONS.names).cast(DIMENSIONS)
-            stored = pa.concat_tables([stored_dimensions(self._tables), *self._unwritten])
+            unwritten = [each.cast(DIMENSIONS) for each in self._unwritten]
+            stored = pa.concat_tables([stored_dimensions(self._tables), *unwritten])
             known = stored.filter(pc.is_in(stored["dimension_id"], value_set=different["dimension_id"]))
             raise _collision(pa.concat_tables([different, known]))
 
