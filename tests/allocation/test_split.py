@@ -1,15 +1,14 @@
-"""The exact split distributes every unit, in Python and in the query engine alike."""
+"""The exact split distributes every unit."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
-import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chargeback.allocation.split import MAX_PRODUCT, split_evenly, split_exactly, split_in_order, split_sql
+from chargeback.allocation.split import split_evenly, split_exactly, split_in_order
 
 units = st.integers(-(10**24), 10**24)
 weights = st.dictionaries(st.text("abcxyz", min_size=1, max_size=3), st.integers(1, 10**15), min_size=1, max_size=40)
@@ -54,35 +53,6 @@ def test_ties_go_to_the_first_ids(amount: int, shares: dict[str, int]) -> None:
     sign = -1 if amount < 0 else 1
     expected = {name: sign * (floor + (name in favoured)) for name, (floor, _) in floors.items()}
     assert dict(split_exactly(amount, list(shares.items()))) == expected
-
-
-@given(st.lists(st.tuples(units, weights), min_size=1, max_size=5))
-def test_the_query_engine_gives_the_same_digits(charges: list[tuple[int, dict[str, int]]]) -> None:
-    """One query splits many charges exactly as Python integers do."""
-    with duckdb.connect() as database:
-        database.execute("CREATE TABLE source (portion INTEGER, id VARCHAR, units HUGEINT, weight HUGEINT)")
-        for number, (amount, shares) in enumerate(charges):
-            rows = [(number, name, amount, weight) for name, weight in shares.items()]
-            database.executemany("INSERT INTO source VALUES (?, ?, ?, ?)", rows)
-        found = database.execute(f"SELECT portion, id, share FROM ({split_sql('source')})").fetchall()
-    expected = {
-        (number, name): share
-        for number, (amount, shares) in enumerate(charges)
-        for name, share in split_exactly(amount, list(shares.items()))
-    }
-    assert {(number, name): share for number, name, share in found} == expected
-
-
-def test_the_query_engine_at_its_limit() -> None:
-    """Just below its limit, the query engine returns the same digits as Python."""
-    amount, shares = 10**37, {"a": 3, "b": 4, "c": 2}
-    assert min(amount, sum(shares.values())) * max(shares.values()) < MAX_PRODUCT
-    with duckdb.connect() as database:
-        source = f"(SELECT 1 AS portion, id, {amount}::HUGEINT AS units, weight::HUGEINT AS weight FROM shares)"
-        database.execute("CREATE TABLE shares (id VARCHAR, weight INTEGER)")
-        database.executemany("INSERT INTO shares VALUES (?, ?)", list(shares.items()))
-        found = database.execute(f"SELECT id, share FROM ({split_sql(source)}) ORDER BY id").fetchall()
-    assert found == split_exactly(amount, list(shares.items()))
 
 
 @pytest.mark.parametrize("recipients", [[], [("a", 0)], [("a", 1), ("b", -1)]])

@@ -159,8 +159,8 @@ class CalculatedDay:
 class DayCalculator:
     """Calculates days, one after the other. Not to be shared between threads.
 
-    A large day uses ``threads`` threads; ``memory_limit``, for example ``"1GB"``, bounds the engine that splits by
-    weight and hashes dimensions.
+    A large day uses ``threads`` threads; ``memory_limit``, for example ``"1GB"``, bounds the engine that hashes
+    dimensions.
     """
 
     def __init__(self, catalogue: PolicyCatalogue, *, threads: int = 2, memory_limit: str = "1GB") -> None:
@@ -188,7 +188,7 @@ class DayCalculator:
         methods = {m for policy in policies.values() for portion in policy.portions for m in portion.methods}
         lines = billable_lines(evidence.billing)
         costs = list(portion_costs(lines, policies))
-        allocation = _Allocation(evidence, AllocationTargets(evidence.usage, evidence.members, methods), self._db)
+        allocation = _Allocation(evidence, AllocationTargets(evidence.usage, evidence.members, methods))
         shares = allocation.allocate(cost for cost in costs if not cost.policy.is_proportional)
         allocation.targets.add_charged(allocation.charged(shares))
         shares = pa.concat_tables([shares, allocation.allocate(cost for cost in costs if cost.policy.is_proportional)])
@@ -200,10 +200,9 @@ class DayCalculator:
 class _Allocation:
     """The allocation of one day in progress: ``portions`` grows with each call of :meth:`allocate`."""
 
-    def __init__(self, evidence: Evidence, targets: AllocationTargets, db: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, evidence: Evidence, targets: AllocationTargets) -> None:
         self.targets = targets
         self.portions: list[AllocatedPortion] = []
-        self._db = db
         self._day = evidence.day
         self._metrics_available = evidence.metrics_available
 
@@ -213,7 +212,7 @@ class _Allocation:
         first = len(self.portions)
         self.portions += new
         groups = [portion.group for portion in new]
-        units = shares_of(self._db, [(portion.cost.units, portion.group) for portion in new])
+        units = [shares_of(portion.cost.units, portion.group) for portion in new]
         columns = {
             "portion_index": repeat(range(first, first + len(new)), [len(group.identity_index) for group in groups]),
             "identity_index": pa.chunked_array([group.identity_index for group in groups], pa.int32()),

