@@ -82,12 +82,13 @@ def repeat(values: Iterable[int], counts: Iterable[int]) -> Any:
     return pa.Array.from_buffers(pa.int32(), len(data) // 4, [None, pa.py_buffer(data)])
 
 
-def take_dictionary(texts: pa.Array, positions: pa.Array) -> pa.DictionaryArray:
-    """Return the texts at ``positions``, dictionary-encoded: each text once, in order of first appearance.
+def take_dictionary(texts: pa.Array, used: pa.DictionaryArray) -> pa.DictionaryArray:
+    """Return the texts at the positions that ``used`` encodes, dictionary-encoded: each text once, in order of first
+    appearance. Positions are encoded once for all columns that are taken at them.
 
-    >>> take_dictionary(pa.array(["a", "b", "a", "c"]), pa.array([2, 3, 0])).dictionary.to_pylist()
+    >>> used = pa.array([2, 3, 0]).dictionary_encode()
+    >>> take_dictionary(pa.array(["a", "b", "a", "c"]), used).dictionary.to_pylist()
     ['a', 'c']
     """
-    used = positions.dictionary_encode()
     taken = texts.take(used.dictionary).dictionary_encode()
     return pa.DictionaryArray.from_arrays(taken.indices.take(used.indices), taken.dictionary)

@@ -99,30 +99,21 @@ class RowBuilder:
         identity_index = shares["identity_index"].combine_chunks()
         described, identity_ids = _describe(day, lines, portions), pa.array(targets.identity_ids, pa.string())
         parts, part_index = _dimension_parts(described, portions, targets, shares)
-        dimensions, dimension_index = self._dimensions(parts, part_index, identity_ids, identity_index)
-        columns = self._spread(described, shares["portion_index"].combine_chunks())
-        columns["date"] = pa.repeat(pa.scalar(day, pa.date32()), shares.num_rows)
-        columns["amount"] = reinterpret(shares["units"].combine_chunks(), MONEY)
-        columns["identity_usage"] = shares["usage"]
+        with ThreadPoolExecutor(1) as beside:
+            args = parts, part_index, identity_ids, identity_index
+            is_beside = self._threads > 1 and shares.num_rows >= _LARGE_DAY
+            hashing = beside.submit(self._dimensions, *args) if is_beside else None
+            columns = _spread(described, shares["portion_index"].combine_chunks())
+            columns["date"] = pa.repeat(pa.scalar(day, pa.date32()), shares.num_rows)
+            columns["amount"] = reinterpret(shares["units"].combine_chunks(), MONEY)
+            columns["identity_usage"] = shares["usage"]
+            columns["identity_id"] = take_dictionary(identity_ids, identity_index.dictionary_encode())
+            details = parts["allocation_detail"].combine_chunks()
+            columns["allocation_detail"] = take_dictionary(details, part_index.dictionary_encode())
+            dimensions, dimension_index = hashing.result() if hashing else self._dimensions(*args)
         columns["dimension_id"] = dimensions["dimension_id"].take(dimension_index)
-        columns["identity_id"] = take_dictionary(identity_ids, identity_index)
-        columns["allocation_detail"] = take_dictionary(parts["allocation_detail"].combine_chunks(), part_index)
         rows = pa.table({name: columns[name] for name in CHARGEBACKS.names}, schema=_ROWS)
         return rows, dimensions
-
-    def _spread(self, described: pa.Table, portion_index: pa.Array) -> dict[str, pa.Array]:
-        """Return each column of ``described`` with one value per share; texts are dictionary-encoded."""
-        used = portion_index.dictionary_encode()
-        columns = [column.combine_chunks() for column in described.take(used.dictionary).columns]
-
-        def _take(column: pa.Array) -> pa.Array:
-            is_text = column.type == pa.string()
-            return take_dictionary(column, used.indices) if is_text else column.take(used.indices)
-
-        if len(portion_index) < _LARGE_DAY:
-            return dict(zip(described.column_names, map(_take, columns), strict=True))
-        with ThreadPoolExecutor(self._threads) as executor:
-            return dict(zip(described.column_names, executor.map(_take, columns), strict=True))
 
     def _dimensions(
         self, parts: pa.Table, part_index: pa.Array, identity_ids: pa.Array, identity_index: pa.Array
@@ -133,8 +124,9 @@ class RowBuilder:
         pairs = pairs.dictionary_encode()
         part_index = pc.divide(pairs.dictionary, identities)
         identity_index = pc.subtract(pairs.dictionary, pc.multiply(part_index, identities))
-        columns = {name: take_dictionary(parts[name].combine_chunks(), part_index) for name in _DIMENSION_PARTS}
-        columns["identity_id"] = take_dictionary(identity_ids, identity_index)
+        used = part_index.dictionary_encode()
+        columns = {name: take_dictionary(parts[name].combine_chunks(), used) for name in _DIMENSION_PARTS}
+        columns["identity_id"] = take_dictionary(identity_ids, identity_index.dictionary_encode())
         return self._with_ids(pa.table(columns)), pairs.indices
 
     def _with_ids(self, named: pa.Table) -> pa.Table:
@@ -172,6 +164,18 @@ def _sort_key(
     key = pc.multiply(instant.take(portion_index), int64(identities))
     key = pc.multiply(pc.add(key, shares["identity_index"].cast(pa.int64())), int64(len(rank)))
     return pc.add(key, pa.array(rank, pa.int64()).take(portion_index))
+
+
+def _spread(described: pa.Table, portion_index: pa.Array) -> dict[str, pa.Array]:
+    """Return each column of ``described`` with one value per share; texts are dictionary-encoded."""
+    used = portion_index.dictionary_encode()
+
+    def _take(column: pa.Array) -> pa.Array:
+        is_text = column.type == pa.string()
+        return take_dictionary(column, used) if is_text else column.take(portion_index)
+
+    columns = [column.combine_chunks() for column in described.columns]
+    return dict(zip(described.column_names, map(_take, columns), strict=True))
 
 
 def _describe(day: date, lines: pa.Table, portions: Sequence[AllocatedPortion]) -> pa.Table:
