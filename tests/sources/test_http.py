@@ -392,7 +392,7 @@ TEXT = b"what the provider says " * 50
 
 def read(sent: bytes, encoding: str, largest: int = 10_000, *, pieces: int = 1) -> bytes:
     """Return a body that arrives in pieces of ``pieces`` bytes."""
-    body = ResponseBody(encoding, largest, "http://source/x")
+    body = ResponseBody(encoding, largest, httpx.URL("http://source/x"))
     for start in range(0, len(sent), pieces):
         body.add(sent[start : start + pieces])
     return body.finish()

@@ -107,21 +107,27 @@ class ResponseBody:
     """The part of a response body that has arrived.
 
     ``encoding`` is the response's ``Content-Encoding``; ``largest`` is the limit in bytes, once decompressed;
-    ``address`` names the source in errors.
+    ``address`` names the source in errors, without its query.
 
     Raises:
         SourceUnavailable: the encoding is not an accepted one.
     """
 
-    def __init__(self, encoding: str, largest: int, address: str) -> None:
+    def __init__(self, encoding: str, largest: int, address: httpx.URL) -> None:
         self._largest = largest
-        self._address = address
+        self._url = address
         self._content = bytearray()
         names = [name for each in encoding.split(",") if (name := each.strip().lower()) not in {"", "identity"}]
         if len(names) > 1 or set(names) - {"gzip", "x-gzip", "deflate"}:
-            raise SourceUnavailable(f"{address} responded in an encoding that was not requested: {encoding[:60]!r}")
+            raise SourceUnavailable(
+                f"{self._address} responded in an encoding that was not requested: {encoding[:60]!r}"
+            )
         self._is_compressed = bool(names)
         self._stream: Any = None
+
+    @property
+    def _address(self) -> str:
+        return str(self._url.copy_with(query=None))
 
     def add(self, chunk: bytes) -> None:
         """Add data that has arrived.
@@ -392,7 +398,7 @@ class HttpClient:
         form = dict(call.form) if call.form is not None else None
         with self._client.stream(call.method, address, headers=headers, data=form) as answer:
             encoding = answer.headers.get("content-encoding", "")
-            arriving = ResponseBody(encoding, self._limits.largest_body, str(address.copy_with(query=None)))
+            arriving = ResponseBody(encoding, self._limits.largest_body, address)
             for chunk in answer.iter_raw():
                 arriving.add(chunk)
                 if time.monotonic() > limit or self._stop.is_set():

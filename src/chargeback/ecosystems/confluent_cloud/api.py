@@ -181,40 +181,47 @@ def read_pages(client: HttpClient, listing: ListRequest, limiter: Callable[[], R
     Raises:
         SourceDataError: the response has another shape, or the pages repeat.
     """
-    address = client.address_of(listing.path)
+
+    def _mistake(text: str) -> SourceDataError:
+        return SourceDataError(f"{client.address_of(listing.path)}: {text}", source=client.source)
+
     params = {**listing.params, "page_size": str(listing.page_size)}
     tokens: set[str] = set()
     contents: set[bytes] = set()
     for _ in range(_MAX_PAGES):
         document = client.read_json(Call(listing.path, params, classify=listing.classify, limiter=limiter()))
-        page, token = _page(document, client, address)
+        page, token = _page(document, _mistake)
+        if token is None and not contents:
+            yield page
+            return
         # Equal rows are normal on a bill; equal pages are an error.
         content = hashlib.blake2b(json.dumps(page, sort_keys=True, default=str).encode()).digest()
         if token in tokens or (len(page) > 1 and content in contents):
-            raise SourceDataError(f"{address}: the list repeats pages", source=client.source)
+            raise _mistake("the list repeats pages")
         yield page
         if token is None:
             return
         tokens.add(token)
         contents.add(content)
         params = {**listing.params, "page_token": token}
-    raise SourceDataError(f"{address}: the list has more than {_MAX_PAGES} pages", source=client.source)
+    raise _mistake(f"the list has more than {_MAX_PAGES} pages")
 
 
-def _page(document: Any, client: HttpClient, address: str) -> tuple[Page, str | None]:
+def _page(document: Any, mistake: Callable[[str], SourceDataError]) -> tuple[Page, str | None]:
+    """Return the objects of a page, and the token of the next one; ``mistake`` makes the error of another shape."""
     if not isinstance(document, dict) or not ({"data", "metadata", "kind"} & document.keys()):
-        raise SourceDataError(f"{address}: the response is not a list of objects", source=client.source)
+        raise mistake("the response is not a list of objects")
     data, metadata = document.get("data"), document.get("metadata")
     data = [] if data is None else data
     metadata = {} if metadata is None else metadata
     if not isinstance(data, list) or not all(isinstance(each, dict) for each in data) or not isinstance(metadata, dict):
-        raise SourceDataError(f"{address}: the response is not a list of objects", source=client.source)
+        raise mistake("the response is not a list of objects")
     following = metadata.get("next")
     if following is None or following == "":
         return data, None
     tokens = parse_qs(urlsplit(following).query).get("page_token") if isinstance(following, str) else None
     if not tokens or not tokens[0]:
-        raise SourceDataError(f"{address}: the next page has no page_token", source=client.source)
+        raise mistake("the next page has no page_token")
     return data, tokens[0]
 
 
