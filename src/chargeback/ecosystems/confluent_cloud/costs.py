@@ -14,14 +14,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Context, Decimal
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from chargeback.ecosystems.confluent_cloud.api import ControlPlane, ListRequest, classify_cloud_response
 from chargeback.ecosystems.contract import GatheredDay, TenantContext
 from chargeback.errors import SourceDataError, SourceError, SourceTooLarge, SourceUnavailable
 from chargeback.model.billing import BillingLine
 from chargeback.model.days import ONE_DAY, DayRange, months_later, start_of_day
-from chargeback.model.money import is_exact, parse_decimal, to_amount
+from chargeback.model.money import parse_decimal, to_amount
 from chargeback.sources.replies import Reply
 
 ORGANIZATION = "organization"
@@ -86,12 +86,13 @@ def to_line(row: CostRow, context: LineContext) -> BillingLine:
         SourceDataError: an amount is missing or not a number.
     """
     fields = row.fields
-    exact = {name: _number(fields, name) for name in AMOUNTS}
-    original, total = exact["original_amount"], exact["amount"]
+    numbers = {name: _number(fields, name) for name in AMOUNTS}
+    original = numbers["original_amount"]
+    total = numbers["amount"].amount
     if total is None:
-        if original is None:
+        if original.exact is None:
             raise SourceDataError(f"a row of {row.days.start} has neither amount nor original_amount")
-        total = _EXACT.subtract(original, exact["discount_amount"] or Decimal(0))
+        total = to_amount(_EXACT.subtract(original.exact, numbers["discount_amount"].exact or Decimal(0)))
     resource = fields.get("resource")
     resource_id = _text(resource.get("id")) if isinstance(resource, dict) else _text(resource)
     line_type = _text(fields.get("line_type")) or _text(fields.get("product")) or UNKNOWN
@@ -104,20 +105,20 @@ def to_line(row: CostRow, context: LineContext) -> BillingLine:
         environment_id=_environment(fields, resource_id),
         product_category=_text(fields.get("product")) or line_type,
         product_type=line_type,
-        total_cost=to_amount(total),
+        total_cost=total,
         currency=context.currency,
         granularity=(_text(fields.get("granularity")) or "daily").lower(),
-        quantity=_kept(exact["quantity"]),
-        unit_price=_kept(exact["price"]),
-        original_amount=_kept(original),
-        discount_amount=_kept(exact["discount_amount"]),
+        quantity=numbers["quantity"].amount,
+        unit_price=numbers["price"].amount,
+        original_amount=original.amount,
+        discount_amount=numbers["discount_amount"].amount,
         unit=_text(fields.get("unit")),
         network_access_type=_text(fields.get("network_access_type")),
         description=_text(fields.get("description")),
         tier=_tier(fields.get("tier_dimensions")),
         provider_id=_text(fields.get("id")),
         original_text=";".join(
-            f"{name}={fields[name]}" for name, value in exact.items() if value is not None and not is_exact(value)
+            f"{name}={fields[name]}" for name, number in numbers.items() if number.exact != number.amount
         )
         or None,
     )
@@ -136,23 +137,28 @@ def _day(value: Any) -> date:
         raise SourceDataError(f"{str(value)[:40]!r} is not the date of a cost") from None
 
 
-def _number(fields: Mapping[str, Any], name: str) -> Decimal | None:
-    """Return the exact number of that name, or None; once rounded, it fits an amount."""
+class _Number(NamedTuple):
+    """A number as the response has it, and the same as an amount; both are None if it has none."""
+
+    exact: Decimal | None
+    amount: Decimal | None
+
+
+_NO_NUMBER: Final = _Number(None, None)
+
+
+def _number(fields: Mapping[str, Any], name: str) -> _Number:
+    """Return the number of that name."""
     value = fields.get(name)
     if value is None or value == "":
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
+        return _NO_NUMBER
+    if isinstance(value, bool) or not isinstance(value, (int, Decimal, str)):
         raise SourceDataError(f"{name} of a cost is not a number")
     try:
         exact = parse_decimal(str(value))
-        to_amount(exact)
+        return _Number(exact, to_amount(exact))
     except (ValueError, ArithmeticError):
         raise SourceDataError(f"{name} of a cost is not an amount: {str(value)[:60]!r}") from None
-    return exact
-
-
-def _kept(exact: Decimal | None) -> Decimal | None:
-    return None if exact is None else to_amount(exact)
 
 
 def _environment(fields: Mapping[str, Any], resource_id: str | None) -> str | None:
