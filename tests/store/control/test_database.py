@@ -19,6 +19,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import insert, select, text
+from sqlalchemy.engine.interfaces import CacheStats
 
 from chargeback.errors import ForeignStorage, SchemaError, StorageError
 from chargeback.model.days import utc_now
@@ -44,6 +45,19 @@ def test_a_migrated_database_is_current(connection_string: str) -> None:
     with database.read() as connection:
         assert connection.execute(text("SELECT count(*) FROM tenant")).scalar() == 1
     database.close()
+
+
+def test_files_share_compiled_statements_and_nothing_else(tmp_path: Path) -> None:
+    """All SQLite files of a process compile a statement once, and each reads and writes its own rows."""
+    of_this_test = select(schema.tenant.c.id.label("of_this_test"), schema.tenant.c.tenant_id)
+    found = {}
+    for name in ("one", "other"):
+        with ControlDatabase(f"sqlite:///{tmp_path / name}.db", owner=StorageOwner(name, "any")) as database:
+            database.upgrade()
+            with database.read() as connection:
+                result = connection.execute(of_this_test)
+                found[name] = (result.context.cache_hit, result.one().tenant_id)
+    assert found == {"one": (CacheStats.CACHE_MISS, "one"), "other": (CacheStats.CACHE_HIT, "other")}
 
 
 @pytest.mark.usefixtures("process")

@@ -40,6 +40,7 @@ from sqlalchemy import (
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
+from sqlalchemy.util import LRUCache
 from tenacity import (
     Retrying,
     retry_if_exception_type,
@@ -78,6 +79,8 @@ _RECHECK_SECONDS: Final = 1.0
 _DISK_TROUBLE: Final = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN})
 _PRIMARY_CODE: Final = 0xFF  # the other bits of an extended code give details
 _PLACE: Final = "the control database"
+#: The compiled statements of all SQLite files, the ones used last: more than this code has.
+_SQLITE_STATEMENTS: Final[LRUCache[Any, Any]] = LRUCache(2000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,7 +418,32 @@ def _engine(url: URL, limits: ServerLimits, most_connections: int = _MOST_CONNEC
     if url.database:
         with suppress(OSError):  # connecting will report it
             Path(url.database).parent.mkdir(parents=True, exist_ok=True)
-    engine = create_engine(url.set(drivername="sqlite"), connect_args={"timeout": _LOCK_TIMEOUT_SECONDS})
+    return _sqlite_engine(url.set(drivername="sqlite"))
+
+
+@cache
+def _sqlite() -> Engine:
+    """Return the engine whose dialect and compiled statements the engines of all SQLite files share: compiling them
+    again for each file would take an eighth of a run without new data, and memory for each tenant."""
+    engine = create_engine("sqlite://")
+    engine.connect().close()  # this completes the dialect
+
+    # Such listeners belong to the dialect, whichever engine they are given for.
+    @event.listens_for(engine, "handle_error")
+    def _give_up(context: ExceptionContext) -> None:
+        if _is_disk_trouble(context.original_exception):
+            context.is_disconnect = True
+
+    return engine
+
+
+def _sqlite_engine(url: URL) -> Engine:
+    """Return the engine of one file."""
+    dialect = _sqlite().dialect
+    given, named = dialect.create_connect_args(url)
+    connect = partial(dialect.connect, *given, **{**named, "timeout": _LOCK_TIMEOUT_SECONDS})
+    engine = Engine(dialect.get_dialect_pool_class(url)(connect, dialect=dialect), dialect, url)
+    engine.update_execution_options(compiled_cache=_SQLITE_STATEMENTS)
 
     @event.listens_for(engine, "connect")
     def _prepare(dbapi: Any, _record: Any) -> None:
@@ -428,11 +456,6 @@ def _engine(url: URL, limits: ServerLimits, most_connections: int = _MOST_CONNEC
         options = connection.get_execution_options()
         connection.exec_driver_sql(f"PRAGMA synchronous={'FULL' if options.get('is_durable') else 'NORMAL'}")
         connection.exec_driver_sql(f"BEGIN {options.get('begin_mode', 'DEFERRED')}")
-
-    @event.listens_for(engine, "handle_error")
-    def _give_up(context: ExceptionContext) -> None:
-        if _is_disk_trouble(context.original_exception):
-            context.is_disconnect = True
 
     return engine
 
