@@ -134,10 +134,10 @@ check: setup $(WEB_READY)  ## Style, types, layers, dependencies, and that the d
 	@cd web && $(call WITH_NODE,$(BIN)) npm run --silent check
 	@$(BIN)/python -m pytest -q tests/config/test_documentation.py tests/contract/test_documents.py tests/test_project.py tests/security/test_dependencies.py
 
-bench: setup  ## The measured bars, as a table and as JSON
+bench: setup servers  ## The measured bars, as a table and as JSON
 	@$(BIN)/python -m benchmarks
 
-bench-quick: setup  ## The same in two or three minutes, on a small tenant
+bench-quick: setup servers  ## The same in two or three minutes, on a small tenant
 	@$(BIN)/python -m benchmarks --quick
 
 drill: setup servers $(WEB_READY)  ## Long failure drills, and laws with many more cases (an hour); their table is kept in docs/reliability.md

@@ -24,6 +24,7 @@ from benchmarks.closing import months, whole_month
 from benchmarks.copies import copies
 from benchmarks.dashboard import dashboard
 from benchmarks.estimates import estimates
+from benchmarks.far import first_questions, run_without_news
 from benchmarks.fleet import fleet
 from benchmarks.floors import Floors
 from benchmarks.light import disk, light
@@ -31,7 +32,7 @@ from benchmarks.measure import Figure, yardstick
 from benchmarks.questions import Asking, aggregates, lists, small, tagging, topics
 from benchmarks.reference.star import Star
 from benchmarks.scopes import scopes
-from benchmarks.service import export, many_clients, time_limit, while_busy
+from benchmarks.service import export, many_clients, open_dashboards, time_limit, while_busy
 from benchmarks.serving import Service, serving
 from benchmarks.shapes import HUGE, LARGE, MIDDLE, MONTH, USUAL
 from benchmarks.simulation import simulation
@@ -47,6 +48,7 @@ _OF_TENANTS: Final = (
     "questions",
     "sums",
     "copies",
+    "far",
     "scopes",
     "closing",
     "simulate",
@@ -160,6 +162,7 @@ def _figures(given: argparse.Namespace, wanted: set[str], scratch: Path) -> Iter
         if "clients" in wanted:
             with serving(tenants[:1], scratch / "alone") as service:
                 yield from many_clients(service, tenants[0].shape, seconds=1 if given.quick else 4)
+                yield from open_dashboards(service, tenants[0].shape, seconds=2 if given.quick else 8)
         if "limit" in wanted and not given.quick:
             yield from time_limit(tenants[-1], scratch)
     if "estimates" in wanted:
@@ -195,6 +198,9 @@ def _read(tenants: list[Generated], wanted: set[str], scratch: Path, *, quick: b
         yield from sums(tenant, scratch)
     for tenant in tenants if "copies" in wanted else ():
         yield from copies(tenant, scratch / f"copies-{tenant.shape.name}", repeats=3 if quick else 5)
+    if "far" in wanted:
+        yield from run_without_news(scratch)
+        yield from first_questions(tenants[-1], scratch)
     for tenant in tenants if "scopes" in wanted else ():
         yield from scopes(tenant, scratch, repeats=3 if quick else 5)
     for tenant in tenants if "closing" in wanted else ():

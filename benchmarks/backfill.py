@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from benchmarks.measure import Figure
 from benchmarks.storage import replace_tables, tables_in
@@ -42,9 +43,7 @@ def backfill(scratch: Path, *, days: int, topics: bool) -> Iterator[Figure]:
         config = folder / "chargeback.yaml"
         text = demo_configuration(info, folder, topic_attribution=topics)
         config.write_text("logging: {level: ERROR}\n" + text, encoding="utf-8")
-        wall, cpu = wall_and_cpu(
-            [sys.executable, "-m", "chargeback", "run", "--config", str(config)], folder / "run.log"
-        )
+        wall, cpu, _ = used_by([sys.executable, "-m", "chargeback", "run", "--config", str(config)], folder / "run.log")
     finally:
         provider.terminate()
         provider.wait()
@@ -85,8 +84,17 @@ def calculate_again(facts: FactTables, copy: FactTables) -> float:
     return time.process_time() - reading
 
 
-def wall_and_cpu(command: list[str], log: Path) -> tuple[float, float]:
-    """Return wall and CPU seconds of a process and of its children.
+class Used(NamedTuple):
+    """What a process used: seconds, CPU seconds with those of its children, and the peak of its resident memory, or
+    that of a child if one had more, in MiB."""
+
+    wall: float
+    cpu: float
+    peak: float
+
+
+def used_by(command: list[str], log: Path) -> Used:
+    """Return what a process and its children used.
 
     Raises:
         RuntimeError: it failed; the message has the end of its output.
@@ -99,7 +107,7 @@ def wall_and_cpu(command: list[str], log: Path) -> tuple[float, float]:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise RuntimeError(f"the run ended with exit code {process.returncode}: {log.read_text()[-500:]}")
-    return wall, used.ru_utime + used.ru_stime
+    return Used(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 
 
 if __name__ == "__main__":

@@ -124,6 +124,9 @@ _RULES: Final = (
     _at_reference(r"sums, (middle|large|huge) / costs by .*", 0.6, margin=20),
     # A copy of an object is read like any other file, after it has been checked.
     _at_reference(r"copies, .* / .*(?<!, which fetches them)", 1.3, margin=12),
+    # Far away, each request takes 30 ms: what counts is how many follow each other.
+    _at_size(r"far away / requests of a run without news", 5),
+    _at_time(r"far away, large / sums by identity and day of 30 days, first", 2000),
     # Sums within a scope read no more rows than sums of everything; the first query creates them.
     _at_reference(r"scopes, .* / by .*(?<!, first time)", 1.5, margin=8),
     # For days with replaced content, posted amounts are sums as of an instant.
@@ -174,6 +177,9 @@ _RULES: Final = (
         lambda key: key.replace("chargebacks, page 1", "health"),
     ),
     _at_figure(r"requests, .* / tenants, 8 clients", 0.2, "/health", lambda key: key.replace("tenants", "health")),
+    # A response that the client already has needs the state of the data, which is read once for requests in a row.
+    _at_floor(r"dashboards, .* / .*\(304\)", 0.15),
+    _at_floor(r"dashboards, .* / .*, p99", 8),
     _at_floor(r"backfill, 200 days / own CPU, without topics", 1.5),
     _at_time(r"light / chargeback --help", 150),
     _at_time(r"light / ready with ten tenants", 1000),

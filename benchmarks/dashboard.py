@@ -10,17 +10,28 @@ from typing import Any, Final
 from benchmarks.measure import Figure, milliseconds
 from benchmarks.questions import Asking, uncached
 from benchmarks.serving import target
+from benchmarks.shapes import Shape
 
 _DAYS: Final = 30
 
 
+def costs_page(shape: Shape) -> dict[str, Any]:
+    """Return the parameters of ``/costs`` with which the costs page asks for the last 30 days of a tenant."""
+    last = shape.last_day
+    return {
+        "start_date": str(last - timedelta(days=_DAYS - 1)),
+        "end_date": str(last),
+        "by": ["identity_id", "product_type", "environment_id", "tag:team"],
+        "include": "issues,days,forecast,topics",
+    }
+
+
 def dashboard(asking: Asking) -> Iterator[Figure]:
     """Measure costs of 30 days and of the 30 before, and a page of resources."""
-    last = asking.shape.last_day
-    dates = {"start_date": str(last - timedelta(days=_DAYS - 1)), "end_date": str(last)}
-    columns = ["identity_id", "product_type", "environment_id", "tag:team"]
+    costs = costs_page(asking.shape)
+    dates = {name: costs[name] for name in ("start_date", "end_date")}
     questions: tuple[tuple[str, str, dict[str, Any]], ...] = (
-        ("costs", "/costs", {**dates, "by": columns, "include": "issues,days,forecast,topics"}),
+        ("costs", "/costs", costs),
         ("aggregate by identity and day", "/chargebacks/aggregate", dates),
         ("search for resources", "/resources", {"search": "events-0423"}),
     )

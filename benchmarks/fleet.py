@@ -23,7 +23,7 @@ import yaml
 from tests.support.databases import scratch_database
 from tests.support.objects import object_server
 
-from benchmarks.backfill import wall_and_cpu
+from benchmarks.backfill import used_by
 from benchmarks.measure import Figure
 from chargeback.demo.config import CUTOFF_DAYS, demo_configuration
 from chargeback.demo.organisation import DemoSpec, Organisation
@@ -140,11 +140,13 @@ def _fleet(scratch: Path, places: _Places, tenants: int) -> Iterator[Figure]:
             config.write_text(_configuration(servers[:count], scratch, places), encoding="utf-8")
             command = [sys.executable, "-m", "chargeback", "run", "--config", str(config)]
             before = _requests(quiet, busy)
-            wall, cpu = wall_and_cpu(command, scratch / "fleet.log")
+            wall, cpu, peak = used_by(command, scratch / "fleet.log")
             requests = _requests(quiet, busy) - before
             note = f"{wall:.0f} s in all"
             yield Figure(group, f"{name}: own CPU of a tenant", cpu * 1000 / count, "ms", note=note)
             yield Figure(group, f"{name}: requests of a tenant", requests / count, "")
+            # All tenants of a worker are in its memory; the processes of its runs are smaller.
+            yield Figure(group, f"{name}: peak memory of the worker", peak, "MiB")
             if count == tenants and name != _FIRST:
                 yield Figure(group, f"{name}: own CPU of an hour", cpu * ROUNDS_PER_HOUR, "s")
                 yield Figure(group, f"{name}: requests of an hour", requests * ROUNDS_PER_HOUR, "")

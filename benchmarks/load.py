@@ -1,7 +1,7 @@
 """Many clients at once: requests per second, and response times under load.
 
-``python -m benchmarks.load PORT CLIENTS SECONDS PATH`` is a separate process, so that the clients do not share an
-interpreter with the measured code; it prints one line of JSON.
+``python -m benchmarks.load PORT CLIENTS SECONDS PATH PAUSE ETAG`` is a separate process, so that the clients do not
+share an interpreter with the measured code; it prints one line of JSON.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _LENGTH: Final = b"content-length:"
 
 @dataclass(frozen=True)
 class Load:
-    """The results of clients: the number of responses, the number without status 200, and the median, 99th percentile
-    and maximum in ms."""
+    """The results of clients: the number of responses, the number without the expected status, and the median, 99th
+    percentile and maximum in ms."""
 
     seconds: float
     answered: int
@@ -41,14 +41,17 @@ class Load:
         return (self.answered - self.failed) / self.seconds
 
 
-def put_load(port: int, clients: int, seconds: float, path: str, *, pause: float = 0.0) -> Load:
-    """Let ``clients`` keep-alive clients repeat a request, each ``pause`` seconds after its last response."""
-    return finish(start_load(port, clients, seconds, path, pause=pause))
+def put_load(port: int, clients: int, seconds: float, path: str, *, pause: float = 0.0, etag: str = "") -> Load:
+    """Let ``clients`` keep-alive clients repeat a request, each ``pause`` seconds after its last response. Clients with
+    the ``etag`` of a response already have it, and expect status 304 instead of 200."""
+    return finish(start_load(port, clients, seconds, path, pause=pause, etag=etag))
 
 
-def start_load(port: int, clients: int, seconds: float, path: str, *, pause: float = 0.0) -> subprocess.Popen[str]:
+def start_load(
+    port: int, clients: int, seconds: float, path: str, *, pause: float = 0.0, etag: str = ""
+) -> subprocess.Popen[str]:
     """Start the load; :func:`finish` waits for its end."""
-    words = [str(port), str(clients), str(seconds), path, str(pause)]
+    words = [str(port), str(clients), str(seconds), path, str(pause), etag]
     return subprocess.Popen([sys.executable, "-m", "benchmarks.load", *words], stdout=subprocess.PIPE, text=True)
 
 
@@ -67,8 +70,8 @@ def finish(running: subprocess.Popen[str]) -> Load:
 class _Client(asyncio.Protocol):
     """One connection: sends, waits for the whole response, and sends again."""
 
-    def __init__(self, request: bytes, ending: float, pause: float) -> None:
-        self._request, self._ending, self._pause = request, ending, pause
+    def __init__(self, request: bytes, expected: bytes, ending: float, pause: float) -> None:
+        self._request, self._expected, self._ending, self._pause = request, expected, ending, pause
         self._buffer = bytearray()
         self.times: list[float] = []
         self.failed = 0
@@ -88,12 +91,13 @@ class _Client(asyncio.Protocol):
         if head < 0:
             return
         heading = bytes(self._buffer[:head]).lower()
-        length = int(heading.split(_LENGTH, 1)[1].split(b"\r\n", 1)[0])
+        # A response with status 304 has no body, and may have no length.
+        length = int(heading.split(_LENGTH, 1)[1].split(b"\r\n", 1)[0]) if _LENGTH in heading else 0
         if len(self._buffer) < head + len(_END_OF_HEAD) + length:
             return
         now = time.perf_counter()
         self.times.append((now - self._sent) * 1000)
-        self.failed += b" 200 " not in heading[:20]
+        self.failed += self._expected not in heading[:20]
         self._buffer.clear()
         if now >= self._ending:
             self._transport.close()
@@ -107,12 +111,14 @@ class _Client(asyncio.Protocol):
             self.done.set_result(None)
 
 
-async def _run(port: int, clients: int, seconds: float, path: str, pause: float) -> Load:
-    request = f"GET {path} HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode()
+async def _run(port: int, clients: int, seconds: float, path: str, pause: float, etag: str) -> Load:
+    condition = f"If-None-Match: {etag}\r\n" if etag else ""
+    request = f"GET {path} HTTP/1.1\r\nHost: {HOST}\r\n{condition}\r\n".encode()
+    expected = b" 304 " if etag else b" 200 "
     start = time.perf_counter()
     loop = asyncio.get_running_loop()
     made = [
-        await loop.create_connection(lambda: _Client(request, start + seconds, pause), HOST, port)
+        await loop.create_connection(lambda: _Client(request, expected, start + seconds, pause), HOST, port)
         for _ in range(clients)
     ]
     protocols = [protocol for _, protocol in made]
@@ -124,6 +130,6 @@ async def _run(port: int, clients: int, seconds: float, path: str, pause: float)
 
 
 if __name__ == "__main__":
-    port_, clients_, seconds_, path_, pause_ = sys.argv[1:]
-    found = uvloop.run(_run(int(port_), int(clients_), float(seconds_), path_, float(pause_)))
+    port_, clients_, seconds_, path_, pause_, etag_ = sys.argv[1:]
+    found = uvloop.run(_run(int(port_), int(clients_), float(seconds_), path_, float(pause_), etag_))
     sys.stdout.write(json.dumps(asdict(found)) + "\n")

@@ -7,9 +7,11 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from benchmarks.bare import bare_server
 from benchmarks.calculation import calculate_for
+from benchmarks.dashboard import costs_page
 from benchmarks.floors import Floors
 from benchmarks.load import finish, put_load, start_load
 from benchmarks.measure import Figure, cpu_seconds, memory_mib, reset_peak
@@ -19,6 +21,9 @@ from benchmarks.shapes import Shape
 from benchmarks.tenants import Generated
 
 _HEAVY = ["identity_id", "resource_id", "product_type", "cost_type", "allocation_method", "environment_id"]
+
+#: How many dashboards are open at once.
+_DASHBOARDS: Final = 200
 
 
 def export(service: Service, tenant: Generated, scratch: Path, star: Star | None) -> Iterator[Figure]:
@@ -87,6 +92,24 @@ def many_clients(service: Service, shape: Shape, seconds: float) -> Iterator[Fig
                 more_is_better=True,
                 note=f"p50 {load.p50:.1f} ms, p99 {load.p99:.1f} ms, {used * 1000:.1f} ms CPU each",
             )
+
+
+def open_dashboards(service: Service, shape: Shape, seconds: float) -> Iterator[Figure]:
+    """Measure keep-alive clients that ask what the costs page asks again at each refresh, and have the response
+    already (304). The floor is ``/health`` with the same clients."""
+    question = target(f"/api/v1/tenants/{shape.name}/costs", **costs_page(shape))
+    etag = service.client().etag(question)
+    floor = put_load(service.port, _DASHBOARDS, seconds, "/health")
+    before = cpu_seconds(service.process.pid)
+    load = put_load(service.port, _DASHBOARDS, seconds, question, etag=etag)
+    used = (cpu_seconds(service.process.pid) - before) / load.answered
+    for each in (floor, load):
+        if each.failed:
+            raise RuntimeError(f"{each.failed} of {each.answered} answers were not as expected")
+    group, name = f"dashboards, {shape.name}", f"{_DASHBOARDS} open, costs unchanged (304)"
+    note = f"p50 {load.p50:.0f} ms, {used * 1000:.1f} ms CPU each; the floor is /health"
+    yield Figure(group, name, load.per_second, "1/s", floor.per_second, more_is_better=True, note=note)
+    yield Figure(group, f"{name}, p99", load.p99, "ms", floor.p99, note=f"longest {load.longest:.0f} ms")
 
 
 def while_busy(service: Service, tenant: Generated, other: Shape, seconds: float) -> Iterator[Figure]:

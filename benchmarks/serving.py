@@ -26,8 +26,16 @@ HOST: Final = "127.0.0.1"
 _START_SECONDS = 60
 
 
-def configure(tenants: Sequence[Generated], folder: Path, *, port: int, limit_seconds: int = 60) -> Path:
-    """Write a configuration that serves copies of the tenants' control databases with their facts."""
+def configure(
+    tenants: Sequence[Generated],
+    folder: Path,
+    *,
+    port: int,
+    limit_seconds: int = 60,
+    storage: dict[str, Any] | None = None,
+) -> Path:
+    """Write a configuration that serves copies of the tenants' control databases with their facts, or what is in
+    another ``storage``; copies of its files are in ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
     served = {}
     for tenant in tenants:
@@ -36,7 +44,7 @@ def configure(tenants: Sequence[Generated], folder: Path, *, port: int, limit_se
         served[tenant.shape.name] = {
             "ecosystem": "confluent_cloud",
             "tenant_id": TENANT_ID,
-            "storage": {"connection_string": f"sqlite:///{database}", "facts_path": str(tenant.facts)},
+            "storage": storage or {"connection_string": f"sqlite:///{database}", "facts_path": str(tenant.facts)},
             "plugin_settings": {
                 "ccloud_api": {"key": "none", "secret": "none", "url": "http://127.0.0.1:9"},
                 "metrics": {"type": "prometheus", "url": "http://127.0.0.1:9"},
@@ -46,6 +54,7 @@ def configure(tenants: Sequence[Generated], folder: Path, *, port: int, limit_se
     document = {
         "logging": {"level": "WARNING"},
         "api": {"host": HOST, "port": port, "request_timeout_seconds": limit_seconds},
+        "features": {"cache": {"path": str(folder / "copies")}},
         "tenants": served,
     }
     file = folder / "chargeback.yaml"
@@ -67,15 +76,24 @@ class Service:
 
 
 @contextmanager
-def serving(tenants: Sequence[Generated], folder: Path, *, limit_seconds: int = 60) -> Iterator[Service]:
-    """Run the service in mode ``api`` for the length of the ``with``."""
+def serving(
+    tenants: Sequence[Generated],
+    folder: Path,
+    *,
+    limit_seconds: int = 60,
+    storage: dict[str, Any] | None = None,
+    first: str | None = None,
+) -> Iterator[Service]:
+    """Run the service in mode ``api`` for the length of the ``with``. ``first`` is the path that it must answer before;
+    without it, a page of rows, which is what users want to see after a start."""
     port = free_port()
-    config = configure(tenants, folder, port=port, limit_seconds=limit_seconds)
+    config = configure(tenants, folder, port=port, limit_seconds=limit_seconds, storage=storage)
     began = time.perf_counter()
     command = [sys.executable, "-m", "chargeback", "serve", "--config", str(config), "--mode", "api"]
     service = Service(subprocess.Popen(command, cwd=folder), port)
     try:
-        _wait_for_an_answer(service, tenants[0].shape.name)
+        rows = target(f"/api/v1/tenants/{tenants[0].shape.name}/chargebacks", page_size=10)
+        _wait_for_an_answer(service, first or rows)
         service.start_ms = (time.perf_counter() - began) * 1000
         yield service
     finally:
@@ -87,12 +105,12 @@ def serving(tenants: Sequence[Generated], folder: Path, *, limit_seconds: int = 
             service.process.wait()
 
 
-def _wait_for_an_answer(service: Service, tenant: str) -> None:
-    """Wait for the first response: a page of rows, which is what users want to see after a start."""
+def _wait_for_an_answer(service: Service, path: str) -> None:
+    """Wait for the first response."""
     ending = time.perf_counter() + _START_SECONDS
     while True:
         try:
-            service.client().get(f"/api/v1/tenants/{tenant}/chargebacks", page_size=10)
+            service.client().answer("GET", path)
         except OSError:
             if service.process.poll() is not None or time.perf_counter() > ending:
                 raise
