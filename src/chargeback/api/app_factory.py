@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 
@@ -15,12 +16,14 @@ from chargeback.config import Configuration, Tenant
 from chargeback.emitters.prometheus import Exposition, exposition_of
 from chargeback.errors import PluginError
 from chargeback.model.days import Clock, utc_now
-from chargeback.pipeline.engine import Engine
 from chargeback.pipeline.simulations import Simulations, TenantSimulator
 from chargeback.recompute.rules import AllocationRules, RulesInForce
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.server import ServerLimits
 from chargeback.store.tenant import open_store
+
+if TYPE_CHECKING:  # it imports all that runs need, and a service in mode `api` runs nothing
+    from chargeback.pipeline.engine import Engine
 
 log = logging.getLogger(__name__)
 

@@ -51,7 +51,6 @@ def serve_until_stopped(configuration: Configuration, mode: Mode) -> None:
         SchemaError: a control database is ahead of this version, or its history is broken.
     """
     from chargeback.cli.http_server import HttpServer, listen
-    from chargeback.pipeline.engine import Engine
     from chargeback.recompute.policies import require_policies
     from chargeback.store.tenant import require_usable_storage
 
@@ -62,7 +61,11 @@ def serve_until_stopped(configuration: Configuration, mode: Mode) -> None:
         require_sdk()
     port = configuration.features.worker_port if mode is Mode.WORKER else configuration.api.port
     socket = listen(configuration.api.host, port) if port else None
-    engine = None if mode is Mode.API else Engine(configuration, None)
+    engine = None
+    if mode is not Mode.API:
+        from chargeback.pipeline.engine import Engine
+
+        engine = Engine(configuration, None)
     stopper = ShutdownHandler(engine.stop if engine else lambda: None)
     stopper.listen()
     try:
