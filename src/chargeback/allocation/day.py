@@ -188,16 +188,15 @@ class DayCalculator:
         methods = {m for policy in policies.values() for portion in policy.portions for m in portion.methods}
         lines = billable_lines(evidence.billing)
         costs = list(portion_costs(lines, policies))
-        allocation = _Allocation(evidence, AllocationTargets(evidence.usage, evidence.members, methods))
-        shares = allocation.allocate(cost for cost in costs if not cost.policy.is_proportional)
-        allocation.targets.add_charged(allocation.charged(shares))
+        allocation = Allocation(evidence, AllocationTargets(evidence.usage, evidence.members, methods))
+        shares = allocation.allocate_others(costs)
         shares = pa.concat_tables([shares, allocation.allocate(cost for cost in costs if cost.policy.is_proportional)])
         rows, dimensions = self._row_builder.build(evidence.day, lines, allocation.portions, allocation.targets, shares)
         unknown = tuple(name for name in types if catalogue.match(name) is None)
         return CalculatedDay(rows, dimensions, policies, unknown, self._catalogue.version_hash(evidence.day))
 
 
-class _Allocation:
+class Allocation:
     """The allocation of one day in progress: ``portions`` grows with each call of :meth:`allocate`."""
 
     def __init__(self, evidence: Evidence, targets: AllocationTargets) -> None:
@@ -205,6 +204,17 @@ class _Allocation:
         self.portions: list[AllocatedPortion] = []
         self._day = evidence.day
         self._metrics_available = evidence.metrics_available
+
+    def allocate_others(self, costs: Iterable[PortionCost]) -> pa.Table:
+        """Return the shares of those of ``costs`` without a proportional policy; lines with one are then split like
+        them.
+
+        Raises:
+            AllocationError: what an identity is charged does not fit 38 digits.
+        """
+        shares = self.allocate(cost for cost in costs if not cost.policy.is_proportional)
+        self.targets.add_charged(self._charged(shares))
+        return shares
 
     def allocate(self, costs: Iterable[PortionCost]) -> pa.Table:
         """Return the shares of ``costs`` that are not zero, in schema SHARES."""
@@ -222,7 +232,7 @@ class _Allocation:
         shares = pa.table(columns, schema=SHARES)
         return shares.filter(pc.not_equal(shares["units"], pa.scalar(Decimal(0), INTEGER)))
 
-    def charged(self, shares: pa.Table) -> list[tuple[IdentityIndex, int]]:
+    def _charged(self, shares: pa.Table) -> list[tuple[IdentityIndex, int]]:
         """Return (identity, units) of what ``shares`` charge to each identity.
 
         Raises:

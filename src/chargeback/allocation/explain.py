@@ -20,13 +20,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from chargeback.allocation.columns import integers_of
-from chargeback.allocation.day import DayCalculator, Evidence
+from chargeback.allocation.day import Allocation, Evidence
 from chargeback.allocation.methods import EVEN_ACTIVE, PROPORTIONAL, RELATIONS, AllocationMethod, MethodKind
 from chargeback.allocation.policies import UNKNOWN, Policy, PolicyCatalogue, Portion
 from chargeback.allocation.split import split_in_order
 from chargeback.allocation.targets import (
     AllocationTargets,
-    IdentityIndex,
     PortionCost,
     TargetGroup,
     billable_lines,
@@ -36,12 +35,10 @@ from chargeback.allocation.topics import MARK, day_of_topics, topic_policy
 from chargeback.model import chargeback as chargeback_model
 from chargeback.model import inventory
 from chargeback.model.inventory import UNALLOCATED
-from chargeback.model.money import from_units, to_units
+from chargeback.model.money import from_units
 from chargeback.model.topics import UNATTRIBUTED, TopicPlan
 from chargeback.model.usage import ACTIVE, EVERYTHING, OWNER, OWNERS, PERIOD, USAGE
 
-# An explanation of a line that follows the charges of other lines calculates these with few resources.
-_MEMORY: Final = "256MB"
 #: The id of several participants together.
 OTHERS: Final = ""
 
@@ -202,11 +199,10 @@ class _LineSplit:
         self._members = evidence.members.filter(_is(evidence.members, self._resource_id, EVERYTHING))
         found = portion_costs(billable_lines(line), {line["product_type"][0].as_py(): policy})
         self.costs: dict[int, PortionCost] = {cost.number: cost for cost in found}
-        methods = {method for portion in policy.portions for method in portion.methods}
         if policy.is_proportional:
-            self._targets = AllocationTargets(evidence.usage, evidence.members, methods)
-            self._targets.add_charged(_charged_by_other_lines(evidence, policies, self._targets.identity_ids))
+            self._targets = _targets_of_day(evidence, policies, policy)
         else:
+            methods = {method for portion in policy.portions for method in portion.methods}
             self._targets = AllocationTargets(self._usage, self._members, methods)
 
     def gets(self, number: int, identity_id: str) -> bool:
@@ -351,29 +347,22 @@ def _weights(group: TargetGroup) -> list[int]:
     return [1] * len(group.identity_index) if group.weights is None else integers_of(group.weights)
 
 
-def _charged_by_other_lines(
-    evidence: Evidence, policies: Mapping[str, Policy], identity_ids: list[str]
-) -> list[tuple[IdentityIndex, int]]:
-    """Return (identity, units) of what the lines without a proportional policy charge to each identity.
+def _targets_of_day(evidence: Evidence, policies: Mapping[str, Policy], policy: Policy) -> AllocationTargets:
+    """Return the targets of a proportional ``policy``, which splits its lines like the charges of the other lines.
+
+    The shares of these are calculated, but not their rows, which would be nearly all of the work.
 
     Raises:
         AllocationError: the amounts of the day do not fit 38 digits.
     """
-    proportional = [name for name, policy in policies.items() if policy.is_proportional]
-    types = pa.array(proportional, pa.string())
-    others = evidence.billing.filter(pc.invert(pc.is_in(evidence.billing["product_type"], value_set=types)))
-    calculator = DayCalculator(PolicyCatalogue(policies, {}), threads=1, memory_limit=_MEMORY)
-    try:
-        rows = calculator.calculate(
-            Evidence(evidence.day, others, evidence.usage, evidence.members, evidence.metrics_available)
-        ).rows
-    finally:
-        calculator.close()
-    charged: dict[str, int] = {}
-    for identity_id, amount in zip(rows["identity_id"].to_pylist(), rows["amount"].to_pylist(), strict=True):
-        charged[identity_id] = charged.get(identity_id, 0) + to_units(amount)
-    index = {identity_id: IdentityIndex(position) for position, identity_id in enumerate(identity_ids)}
-    return [(index[identity_id], units) for identity_id, units in charged.items()]
+    lines = billable_lines(evidence.billing)
+    of_types = PolicyCatalogue(policies, {}).policies_of(lines["product_type"].unique().to_pylist())
+    methods = {
+        method for each in (policy, *of_types.values()) for portion in each.portions for method in portion.methods
+    }
+    targets = AllocationTargets(evidence.usage, evidence.members, methods)
+    Allocation(evidence, targets).allocate_others(portion_costs(lines, of_types))
+    return targets
 
 
 def explain_topic(
