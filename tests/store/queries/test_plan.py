@@ -123,7 +123,8 @@ def test_no_row_is_read_where_partials_answer(ask: Ask, facts: FactTables) -> No
 
 
 def test_what_is_summed_together(ask: Ask, facts: FactTables) -> None:
-    """Columns of one set of partial aggregates are summed together; a filter may need another set, or the rows."""
+    """Columns of one set of partial aggregates are summed together, and a tag alone; a filter may need another set, or
+    the rows."""
     by = ("product_type", "identity_id", "resource_id", "tag:team")
     window = instants(DAYS[0], DAYS[1])
     for columns, groups in (
@@ -165,16 +166,21 @@ def test_rows_are_summed_by_dimension_once(ask: Ask, facts: FactTables) -> None:
         ("identity_id", {"identity_id"}),
         (CLUSTER_ID, {"resource_id"}),
         ("tag:team", {"identity_id", "resource_id"}),
-        ("tag:dated", {"identity_id", "resource_id", "date"}),
+        ("tag:dated", {"identity_id", "date"}),
+        ("tag:unknown", set()),
     ],
 )
 def test_keys_say_what_they_read(ask: Ask, name: str, reads: set[str]) -> None:
-    """A key reads its columns, and for a dated tag also the day."""
-    dated = {"sa-1": {"dated": (DatedValue("a", Period(DAYS[1], None)),)}}
+    """A key reads its columns; a tag those of its holders, and if it is dated also the day."""
+    of_identities = {
+        "sa-1": {"dated": (DatedValue("a", Period(DAYS[1], None)),)},
+        "sa-2": {"team": (DatedValue("a"),)},
+    }
+    tags = TagIndex(of_identities, {"lkc-1": {"team": (DatedValue("b"),)}})
     (key,) = keys_of(CHARGEBACKS, (name,))
 
     def _reads(cursor: Cursor) -> frozenset[str]:
-        lookups = KeyLookups(cursor, CHARGEBACKS, TagIndex(dated), lambda: CLUSTERS, NO_CATEGORIES, None)
+        lookups = KeyLookups(cursor, CHARGEBACKS, tags, lambda: CLUSTERS, NO_CATEGORIES, None)
         return key.on(lookups).reads
 
     assert ask(_reads) == reads

@@ -153,3 +153,29 @@ def test_the_next_question_by_a_category_opens_no_file(facts: FactTables, ask: A
     assert _by(facts, sums, ask, "category:team", categories=lookup) == first
     with pytest.raises(StorageError):
         _by(facts, sums, ask, "category:team", replace(EVERYTHING, columns=equal(product_type="X")), lookup)
+
+
+def test_the_next_question_by_a_tag_opens_no_file(facts: FactTables, ask: Ask) -> None:
+    """Sums by a tag are kept of all rows, as long as the tags are the same; a further filter reads the rows."""
+    write_shares(facts, [Share(day, who, "1.5", resource=who) for day in DAYS for who in ("sa-1", "sa-2", "sa-3")])
+    tags = TagIndex.undated({"sa-1": {"team": "one"}}, {"sa-2": {"team": "two"}})
+
+    def _by_team(index: TagIndex, selection: Selection = EVERYTHING) -> Aggregate:
+        def _ask(cursor: Cursor) -> Aggregate:
+            reader = TenantReader(cursor, facts, index)
+            return reader.aggregate(CHARGEBACKS, selection, Grouping(("tag:team",), "day", ZoneInfo("UTC")))
+
+        answer: Aggregate = ask(_ask)
+        return answer
+
+    first = _by_team(tags)
+    assert [each["dimensions"]["tag:team"] for each in first.buckets[:3]] == ["UNTAGGED", "one", "two"]
+    for file in facts.snapshot(CHARGEBACKS_TABLE).files:
+        Path(file.path).rename(f"{file.path}.away")
+    assert _by_team(tags) == first
+    morning = Selection(InstantRange(start_of_day(DAYS[1]), start_of_day(DAYS[1]) + timedelta(hours=7)))
+    assert _by_team(tags, morning).totals["total_amount"] == "4.50"
+    others = _by_team(TagIndex.undated({"sa-1": {"team": "other"}}, {"sa-2": {"team": "other"}}))
+    assert {each["dimensions"]["tag:team"] for each in others.buckets} == {"UNTAGGED", "other"}
+    with pytest.raises(StorageError):
+        _by_team(tags, replace(EVERYTHING, columns=equal(product_type="X")))

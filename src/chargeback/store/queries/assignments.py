@@ -32,7 +32,6 @@ from chargeback.store.queries.visible_sums import VisibleSums
 #: The most resolutions that are kept, of all tenants.
 _MOST: Final = 64
 #: The most memory for a set of kept sums, of each of them.
-_MOST_BYTES: Final = 32 * 2**20
 
 _Combination = tuple[str | None, ...]
 
@@ -70,7 +69,7 @@ class Assignments:
     #: :mod:`~chargeback.store.queries.categorised`.
     shares: dict[str, Mapping[str, Sequence[Receiver]]] = field(default_factory=dict, repr=False)
     #: Sums that are kept, see :mod:`~chargeback.store.queries.categorised`.
-    sums: VisibleSums = field(default_factory=lambda: VisibleSums(None, _MOST_BYTES), repr=False)
+    sums: VisibleSums = field(default_factory=VisibleSums, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _seen: set[str] = field(default_factory=set, repr=False)
     _known: set[_Combination] = field(default_factory=set, repr=False)

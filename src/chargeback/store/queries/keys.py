@@ -141,6 +141,7 @@ class KeySql:
         joins: the joins that they need; the rows are named ``stored`` there.
         reads: the columns of the dataset that they read.
         category: the cost category whose column is among them.
+        tag: the tag whose values they are.
     """
 
     columns: Mapping[str, str]
@@ -148,6 +149,7 @@ class KeySql:
     reads: frozenset[str] = frozenset()
     category: str | None = None
     kinds: tuple[str, ...] = (_TEXT,)
+    tag: str | None = None
 
 
 @dataclass(frozen=True)
@@ -254,12 +256,15 @@ class ByTag:
         """Return the value of the first tag source that has the key."""
         joins, values, reads = [], [], frozenset[str]()
         for owner, its_id in lookups.dataset.tag_sources.items():
-            name, holders = (owner, self.key), lookups.tags.holders(owner, self.key)
-            relation, join, needed = lookups.join_held(name, holders, its_id)
+            holders = lookups.tags.holders(owner, self.key)
+            if not holders:
+                continue
+            relation, join, needed = lookups.join_held((owner, self.key), holders, its_id)
             reads |= lookups.dataset.tag_columns_of(owner) | needed
             joins.append(join)
             values.append(f"{relation}.value")
-        return KeySql({"": f"coalesce({', '.join(values)}, '{UNTAGGED}')"}, " ".join(joins), reads)
+        first = ", ".join([*values, f"'{UNTAGGED}'"])
+        return KeySql({"": f"coalesce({first})"}, " ".join(joins), reads, tag=self.key)
 
 
 @dataclass(frozen=True)

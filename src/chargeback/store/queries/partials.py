@@ -42,6 +42,8 @@ REALLOCATED: Final = ("direct", "shared_in", "shared_out")
 COUNTS: Final = ("unowned_rows", ROW_COUNT, DISTINCT_ROWS)
 #: The columns that every set of partial aggregates has.
 TIME_COLUMNS: Final = ("date", "timestamp")
+#: The column of the values of a tag, where sums by it are kept.
+TAG_VALUE: Final = "tag_value"
 
 _PARTIAL_SOURCE: Final = "read_parquet($files, hive_partitioning = false)"
 # Runs make partial aggregates. A query makes a lost one only if that hardly slows it down.
@@ -54,7 +56,8 @@ class SumSource:
 
     ``relation`` is SQL after FROM, ``condition`` what its rows must match, and ``sums`` are the sums of a group by
     their names, the number of rows among them, as SQL over the relation. ``are_partial`` says which they are; ``rows``
-    is how many partial aggregates there are at most. Where cost is reallocated, sums have more digits: those that are
+    is how many partial aggregates there are at most. If it ``has_tag``, the only tag of the question is a column,
+    :data:`TAG_VALUE`. Where cost is reallocated, sums have more digits: those that are
     ``fine`` have a second sum, by their name and :data:`~chargeback.store.queries.sql_format.FINE`.
     """
 
@@ -63,6 +66,7 @@ class SumSource:
     sums: Mapping[str, str]
     are_partial: bool = False
     rows: int = 0
+    has_tag: bool = False
 
     @property
     def fine(self) -> frozenset[str]:

@@ -37,13 +37,14 @@ from chargeback.store.queries.category_parts import parts_of_rows, rows_with_par
 from chargeback.store.queries.clusters import ClusterLookup
 from chargeback.store.queries.datasets import CHARGEBACKS, Dataset
 from chargeback.store.queries.engine import Cursor
-from chargeback.store.queries.keys import ByTime, KeyLookups, KeySql, numbered
+from chargeback.store.queries.keys import TAG_PREFIX, ByTime, KeyLookups, KeySql, numbered
 from chargeback.store.queries.lookups import CATEGORY_PREFIX, CategoryIndex, CategoryLookup, with_descendants
 from chargeback.store.queries.measurements import Measured
 from chargeback.store.queries.partials import (
     COUNTS,
     DISTINCT_ROWS,
     ROW_COUNT,
+    TAG_VALUE,
     TIME_COLUMNS,
     SumSource,
     covering,
@@ -77,16 +78,20 @@ _MONTH: Final = "date_trunc('month', date)::DATE AS rate_month"
 
 @dataclass(frozen=True)
 class Reads:
-    """The columns and the cost categories that a question reads, besides those of its filters."""
+    """The columns and the cost categories that a question reads, besides those of its filters. ``tag`` is the key by a
+    tag, if it reads nothing else but times."""
 
     columns: frozenset[str] = frozenset()
     categories: frozenset[str] = frozenset()
+    tag: KeySql | None = None
 
     @classmethod
     def of(cls, keys: Sequence[KeySql]) -> Reads:
         """Return what some keys read."""
         categories = frozenset(key.category for key in keys if key.category is not None)
-        return cls(frozenset[str]().union(*(key.reads for key in keys)), categories)
+        other = [key for key in keys if key.tag is not None or key.category or not key.reads <= {*TIME_COLUMNS}]
+        tag = other[0] if len(other) == 1 and other[0].tag is not None else None
+        return cls(frozenset[str]().union(*(key.reads for key in keys)), categories, tag)
 
 
 @dataclass
@@ -151,9 +156,10 @@ class QueryPlan:
         """Return for each key of a question a relation with the sums by it, maybe by others as well, and the column of
         its values. Keys that the same set of kept sums covers, or none does, are summed together."""
         groups: dict[tuple[str, ...] | None, list[int]] = {}
+        is_kept = self._sums_by_tag(question.selection) is not None
         for place, key in enumerate(self._keys(question, None)):
             columns = self._covering(question.dataset, question.selection, Reads.of([key]))
-            groups.setdefault(columns, []).append(place)
+            groups.setdefault(_place_of_tag(key) if key.tag and is_kept else columns, []).append(place)
         found: dict[int, tuple[SumRelation, str]] = {}
         for places in groups.values():
             sums = self.sums(replace(question, by=tuple(question.by[place] for place in places)))
@@ -163,7 +169,7 @@ class QueryPlan:
     def sources(self, question: Sums, reads: Reads) -> list[SumSource]:
         """Return what a question without periods can be added up from, the fastest first, for
         :func:`~chargeback.store.queries.partials.with_first`."""
-        kept = self._visible_source(question, reads)
+        kept = self._tagged_source(question, reads) or self._visible_source(question, reads)
         return self._stored_sources(question, reads) if kept is None else [kept]
 
     def _keys(self, question: Sums, days: DayRange | None) -> list[KeySql]:
@@ -315,11 +321,37 @@ class QueryPlan:
         window = self.visible(dataset, selection).window
         scan = Scan.of(self.snapshot(dataset.table), window, self._filter(dataset, selection))
         scan = scan if question.days is None else scan.only(question.days)
-        table = self.visible_sums.of(dataset, columns, scan.files, partial(self._sum_visible, dataset, columns))
+        key = KeySql({name: name for name in columns}, reads=frozenset(columns))
+        return self._kept_source(self.visible_sums, columns, dataset, scan, key)
+
+    def _tagged_source(self, question: Sums, reads: Reads) -> SumSource | None:
+        """Return the kept sums by a tag and time, if a question reads nothing else."""
+        dataset, selection = question.dataset, question.selection
+        kept = self._sums_by_tag(selection)
+        if kept is None or reads.tag is None:
+            return None
+        scan = Scan.of(self.snapshot(dataset.table), self.visible(dataset, selection).window)
+        scan = scan if question.days is None else scan.only(question.days)
+        (sql,) = reads.tag.columns.values()
+        key = replace(reads.tag, columns={TAG_VALUE: sql})
+        found = self._kept_source(kept, _place_of_tag(reads.tag), dataset, scan, key)
+        return None if found is None else replace(found, has_tag=True)
+
+    def _sums_by_tag(self, selection: Selection) -> VisibleSums | None:
+        """Return where the sums of all visible rows by tags are kept; None if a selection has filters."""
+        if selection.chooses_rows or selection.categories:
+            return None
+        return self.tags.sums if self.scope is None else self.visible_sums
+
+    def _kept_source(
+        self, kept: VisibleSums, place: tuple[str, ...], dataset: Dataset, scan: Scan, key: KeySql
+    ) -> SumSource | None:
+        """Return the sums by a key and time that are kept of the files of a scan; None if they are too large."""
+        table = kept.of(dataset, place, scan.files, partial(self._sum_visible, dataset, key))
         if table is None:
             return None
         relation = self.cursor.register(self.cursor.new_name("visible"), table)
-        names = [name for name in table.column_names if name not in {*TIME_COLUMNS, *columns}]
+        names = [name for name in table.column_names if name not in {*TIME_COLUMNS, *key.columns}]
         return SumSource(relation, scan.row_condition(), sums_of(names), are_partial=True, rows=table.num_rows)
 
     def _adds_up_visible_sums(self, selection: Selection, reads: Reads) -> bool:
@@ -327,20 +359,21 @@ class QueryPlan:
         by_category = selection.categories or reads.categories
         return self.visible_sums is not None and selection.min_amount is None and not by_category
 
-    def _sum_visible(self, dataset: Dataset, columns: Sequence[str], files: Sequence[DayFile]) -> pa.Table:
-        """Return the sums of the scope's rows by some columns, of at least the days of some files, ascending by day."""
+    def _sum_visible(self, dataset: Dataset, key: KeySql, files: Sequence[DayFile]) -> pa.Table:
+        """Return the sums of the visible rows by a key and time, of at least the days of some files, ascending by
+        day."""
         days = DayRange.spanning([file.day for file in files if file.day is not None])
-        keys = ", ".join([*TIME_COLUMNS, *columns])
+        columns = {**{name: name for name in TIME_COLUMNS}, **key.columns}
 
         def _sum(source: SumSource) -> pa.Table:
             return self.cursor.table(
-                f"""SELECT {keys}, {named(source.sums)} FROM {source.relation} AS stored
+                f"""SELECT {named(columns)}, {named(source.sums)} FROM {source.relation} AS stored {key.joins}
                     WHERE {source.condition.sql} GROUP BY ALL ORDER BY date""",
                 source.condition.parameters,
             )
 
-        question = Sums(dataset, Selection.of_days(days))
-        return with_first(self._stored_sources(question, Reads(frozenset([*TIME_COLUMNS, *columns]))), _sum)
+        reads = Reads(frozenset(TIME_COLUMNS) | key.reads)
+        return with_first(self._stored_sources(Sums(dataset, Selection.of_days(days)), reads), _sum)
 
     def _covering(self, dataset: Dataset, selection: Selection, reads: Reads) -> tuple[str, ...] | None:
         """Return a set of columns whose sums suffice for a question; None if there is none."""
@@ -468,6 +501,10 @@ class QueryPlan:
         )
 
 
+def _place_of_tag(key: KeySql) -> tuple[str, ...]:
+    return (f"{TAG_PREFIX}{key.tag}",)
+
+
 def _kinds(question: Sums, keys: Sequence[KeySql], *, is_fine: bool) -> dict[str, str]:
     """Return the types of the columns of a question's sums, by their names."""
     kinds = {name: kind for key in keys for name, kind in zip(key.columns, key.kinds, strict=True)}
@@ -485,6 +522,11 @@ def _nothing(question: Sums, keys: Sequence[KeySql], *, is_fine: bool) -> str:
 def _select(source: SumSource, question: Sums, keys: Sequence[KeySql], *, is_fine: bool) -> str:
     """Return the SELECT of a question's sums, by its keys, from what they are added up from; in the currency of its
     rates."""
+    if source.has_tag:
+        keys = [
+            key if key.tag is None else replace(key, columns=dict.fromkeys(key.columns, TAG_VALUE), joins="")
+            for key in keys
+        ]
     columns = [f"{sql} AS {name}" for key in keys for name, sql in key.columns.items()]
     rows = f"FROM {source.relation} AS stored {' '.join(key.joins for key in keys)} WHERE {source.condition.sql}"
     sums = {DISTINCT_ROWS: source.sums[ROW_COUNT], **source.sums}

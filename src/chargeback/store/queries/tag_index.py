@@ -19,6 +19,7 @@ from sqlalchemy import Connection
 from chargeback.model.dated import FOREVER, DatedValue
 from chargeback.store.control import tags as control
 from chargeback.store.queries.revision_cache import RevisionCache
+from chargeback.store.queries.visible_sums import VisibleSums
 
 _Tags = Mapping[str, Mapping[str, Sequence[DatedValue]]]
 _NONE: Final[Mapping[str, Sequence[DatedValue]]] = {}
@@ -28,11 +29,12 @@ _NONE: Final[Mapping[str, Sequence[DatedValue]]] = {}
 class TagIndex:
     """All tags of a tenant: entity id → key → values, of identities and of resources.
 
-    The values of a key hold on different days; a row has those of its UTC day.
+    The values of a key hold on different days; a row has those of its UTC day. ``sums`` are the kept sums by tag.
     """
 
     identities: _Tags = field(default_factory=dict)
     resources: _Tags = field(default_factory=dict)
+    sums: VisibleSums = field(default_factory=VisibleSums, compare=False, repr=False)
 
     @classmethod
     def undated(

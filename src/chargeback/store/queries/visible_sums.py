@@ -1,7 +1,8 @@
-"""Sums of the visible rows of a scope, kept in memory.
+"""Sums of the visible rows of files, kept in memory.
 
-Partial aggregates sum all rows of a file. Here are the sums of its visible rows by the same sets of columns, so that a
-query within a scope adds up no more than the same query without one. They are made by the first query that reads a
+Partial aggregates sum all rows of a file. Here are the sums of the rows that a scope shows by the same sets of columns,
+so that a query within a scope adds up no more than the same query without one; and the sums by one tag or one cost
+category, which change with tags and rules while the rows stay the same. They are made by the first query that reads a
 file, and stay valid as long as the file exists, because a file never changes.
 """
 
@@ -38,17 +39,20 @@ _PART_OF_MEMORY: Final = 16
 # One set of sums that is larger than this part of all that are kept would only displace the others.
 _PART_OF_ALL: Final = 4
 
+# What is kept by one tenant's tags, or by one of its cost categories.
+_OF_ONE: Final = 32 * 2**20
+
 #: A set of sums: the table of its dataset and the columns that it is made by.
 _Set = tuple[str, tuple[str, ...]]
 
 
 @dataclass
 class VisibleSums:
-    """The kept sums of one scope, as one state of tags, inventory and cost categories decides them. Safe for use by
-    several threads."""
+    """The kept sums of one scope, or of all rows by a tag or a cost category, as one state of tags, inventory and cost
+    categories decides them. Safe for use by several threads."""
 
-    revision: object
-    most_bytes: int
+    revision: object = None
+    most_bytes: int = _OF_ONE
     size: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _by_file: dict[_Set, dict[str, pa.Table]] = field(default_factory=dict, repr=False)
@@ -74,17 +78,25 @@ class VisibleSums:
         new = [file for file in files if file.path not in known]
         if new:
             known |= _by_file(make(new), new)
-            self._keep(place, known)
+            self._keep(place, {file.path: known[file.path] for file in files})
         return pa.concat_tables([known[file.path] for file in files])
 
     def _keep(self, place: _Set, by_file: dict[str, pa.Table]) -> None:
+        """Keep sums, in addition to those of other files; in place of these, which may be of replaced days, if that is
+        too much."""
         with self._lock:
             kept = self._by_file.pop(place, {}) | by_file
-            if sum(each.nbytes for each in kept.values()) > self.most_bytes:
+            if _bytes(kept) > self.most_bytes:
+                kept = by_file
+            if _bytes(kept) > self.most_bytes:
                 self._too_large.add(place)
             else:
                 self._by_file[place] = kept
-            self.size = sum(each.nbytes for of_files in self._by_file.values() for each in of_files.values())
+            self.size = sum(map(_bytes, self._by_file.values()))
+
+
+def _bytes(by_file: dict[str, pa.Table]) -> int:
+    return sum(each.nbytes for each in by_file.values())
 
 
 def _by_file(sums: pa.Table, files: Sequence[DayFile]) -> dict[str, pa.Table]:
