@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from chargeback.ecosystems.contract import Capabilities, Finding, GatheredDay, TopicEcosystem
+from chargeback.ecosystems.contract import Capabilities, Finding, GatheredDay, TopicEcosystem, usage_resolver
 from chargeback.ecosystems.guarded import GuardedEcosystem, guarded
 from chargeback.ecosystems.settings import PluginSettings
 from chargeback.errors import AllocationError, LeaseLost, PluginError, SourceUnavailable, Stopped
@@ -38,6 +38,8 @@ from tests.ecosystems.plugins import (
 class Resolving(Tiny):
     """A plugin whose resolved usage is chosen by the test."""
 
+    named_measures = frozenset({"requests"})
+
     def __init__(self, resolved: Any) -> None:
         super().__init__()
         self._resolved = resolved
@@ -57,6 +59,23 @@ def test_kept_usage_is_resolved_by_the_plugin() -> None:
         PluginError, match=r"plugin tiny: resolve_usage of 2026-01-02: table should be a Table, not dict"
     ):
         GuardedEcosystem(Resolving({"sa-1": 3})).resolve_usage(DAY, kept, nothing)
+
+
+def test_the_inventory_is_read_for_names_only() -> None:
+    """Usage without a measure that has names is returned as it is stored, without a look at the inventory."""
+    kept, owned = (measured(row(DAY, subject=subject)).table for subject in ("statement-1", "sa-1"))
+    other = measured(row(DAY, measure="bytes_out", subject="sa-1")).table
+    resolve = usage_resolver(GuardedEcosystem(Resolving(owned)))
+    assert resolve is not None
+    read: list[Inventory] = []
+
+    def _read() -> Inventory:
+        read.append(Inventory())
+        return read[-1]
+
+    assert (resolve(DAY, other, _read).equals(other), len(read)) == (True, 0)
+    assert (resolve(DAY, kept, _read).equals(owned), len(read)) == (True, 1)
+    assert usage_resolver(GuardedEcosystem(Tiny())) is None
 
 
 def test_a_bill_that_breaks_off(ask: Callable[..., Any]) -> None:

@@ -6,7 +6,7 @@ Ecosystems are found in the entry-point group ``chargeback.ecosystems`` (or, as 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import date
@@ -14,6 +14,7 @@ from threading import Event
 from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from chargeback.allocation.policies import PolicyCatalogue
 from chargeback.ecosystems.focus import FocusProfile
@@ -177,12 +178,34 @@ class UsageResolver(Protocol):
     the metrics source no longer has the day.
     """
 
+    @property
+    def named_measures(self) -> frozenset[str]:
+        """The measures whose subjects are stored as such names. Usage that has none of them is not resolved."""
+
     def resolve_usage(self, day: date, usage: pa.Table, inventory: Inventory) -> pa.Table:
         """Return stored usage of one UTC day with identities as subjects, in schema USAGE: the same for the same
         arguments.
 
         Usage without an owner has the subject ``UNALLOCATED``.
         """
+
+
+#: Returns the stored usage of a UTC day with identities as subjects; the inventory, which may be large, is read only if
+#: the owners are looked up in it.
+ResolveUsage = Callable[[date, pa.Table, Callable[[], Inventory]], pa.Table]
+
+
+def usage_resolver(ecosystem: Ecosystem) -> ResolveUsage | None:
+    """Return what finds the owners of stored usage; None if the ecosystem stores usage with its owners."""
+    if not isinstance(ecosystem, UsageResolver) or not ecosystem.named_measures:
+        return None
+    resolver, named = ecosystem, pa.array(sorted(ecosystem.named_measures), pa.string())
+
+    def _resolve(day: date, usage: pa.Table, inventory: Callable[[], Inventory]) -> pa.Table:
+        has_names = pc.any(pc.is_in(usage["measure"], value_set=named)).as_py()
+        return resolver.resolve_usage(day, usage, inventory()) if has_names else usage
+
+    return _resolve
 
 
 @runtime_checkable

@@ -65,6 +65,7 @@ class GuardedEcosystem:
         self.settings_model: type[PluginSettings] = plugin.settings_model
         self.catalogue: PolicyCatalogue = plugin.catalogue
         self.focus_profile = plugin.focus_profile if isinstance(plugin, FocusEcosystem) else FocusProfile()
+        self.named_measures = frozenset(plugin.named_measures if isinstance(plugin, UsageResolver) else ())
 
     def tenant_catalogue(self, settings: PluginSettings) -> PolicyCatalogue:
         """Return the policies with the changes of this tenant's settings."""

@@ -7,9 +7,11 @@ removed from the configuration, its rows are deleted.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from contextlib import closing
 from datetime import date
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 from chargeback.allocation.columns import total_of
@@ -34,7 +36,6 @@ from chargeback.recompute.simulate import CalculatedAgain, calculate_again
 from chargeback.store.control.catalogue import replace_days
 from chargeback.store.control.days import DayState, read_days
 from chargeback.store.control.events import SHADOW_ENDED, SHADOW_READY, Event, add_events
-from chargeback.store.control.inventory import read_inventory
 from chargeback.store.control.shadows import (
     ShadowDay,
     read_shadow_days,
@@ -119,10 +120,7 @@ class _Shadowing:
     def _calculate(self, due: list[DayState]) -> None:
         run = self._run
         run.enter(Stage.CALCULATING, due[0].tracking_date, total=len(due))
-        inventory = Inventory()
-        if self._rules.resolve is not None:
-            with run.store.control.read() as connection:
-                inventory = read_inventory(connection)
+        inventory = cache(run.store.inventory)
         with closing(DayCalculator(self._catalogue)) as calculator:
             for number, state in enumerate(due):
                 run.check()
@@ -134,7 +132,7 @@ class _Shadowing:
                 except ChargebackError as error:
                     self._leave_out(state.tracking_date, str(error))
 
-    def _calculate_day(self, calculator: DayCalculator, state: DayState, inventory: Inventory) -> None:
+    def _calculate_day(self, calculator: DayCalculator, state: DayState, inventory: Callable[[], Inventory]) -> None:
         run, day = self._run, state.tracking_date
         again = calculate_again(run.store, self._rules, calculator, day, inventory)
         if isinstance(again, str):

@@ -12,7 +12,7 @@ import pyarrow as pa
 from chargeback.allocation.day import CalculatedDay, DayCalculator, Evidence
 from chargeback.allocation.members import Membership
 from chargeback.allocation.policies import PolicyCatalogue
-from chargeback.ecosystems.contract import Ecosystem, UsageResolver
+from chargeback.ecosystems.contract import Ecosystem, usage_resolver
 from chargeback.errors import StorageError
 from chargeback.model.inventory import Inventory
 from chargeback.store.control.days import DayState
@@ -42,7 +42,7 @@ class DayRecomputer:
         self, facts: FactTables, ecosystem: Ecosystem, catalogue: PolicyCatalogue, inventory: Inventory
     ) -> None:
         self._facts = facts
-        self._ecosystem = ecosystem
+        self._resolve = usage_resolver(ecosystem)
         self._inventory = inventory
         self._membership = Membership(inventory, ecosystem.capabilities.payer_tiers)
         self.catalogue = catalogue
@@ -54,8 +54,7 @@ class DayRecomputer:
 
     def resolve(self, day: date, usage: pa.Table) -> pa.Table:
         """Return stored usage with identities as its subjects where the inventory has the owners."""
-        ecosystem = self._ecosystem
-        return ecosystem.resolve_usage(day, usage, self._inventory) if isinstance(ecosystem, UsageResolver) else usage
+        return usage if self._resolve is None else self._resolve(day, usage, lambda: self._inventory)
 
     def evidence(
         self, state: DayState, usage: pa.Table, members: pa.Table | None, *, metrics_available: bool

@@ -29,7 +29,6 @@ from chargeback.recompute.stored_day import (
     resource_name,
     where,
 )
-from chargeback.store.control.inventory import read_inventory
 from chargeback.store.control.inventory_lists import IDENTITIES, ids_named, names_of
 from chargeback.store.control.policies import used_policies
 from chargeback.store.queries.as_of import REVISED_CHARGEBACKS
@@ -203,11 +202,8 @@ class _Explainer:
         return f"{reason}, which is the name of {' and of '.join(named)}" if named else reason
 
     def _resolved(self, usage: pa.Table) -> pa.Table:
-        if self._rules.resolve is None:
-            return usage
-        with self._store.control.read() as connection:
-            inventory = read_inventory(connection)
-        return self._rules.resolve(self._key.day, usage, inventory)
+        resolve = self._rules.resolve
+        return usage if resolve is None else resolve(self._key.day, usage, self._store.inventory)
 
 
 def _occurs(identity_id: str, rows: pa.Table, usage: pa.Table | None, members: pa.Table | None) -> bool:

@@ -3,7 +3,7 @@ calculated, and the plan of its topics."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Final, Self
@@ -14,9 +14,8 @@ from sqlalchemy import Connection
 from chargeback.allocation.policies import UNKNOWN, Policy, PolicyCatalogue, with_versions
 from chargeback.config import Tenant
 from chargeback.config.configuration import TopicStatus
-from chargeback.ecosystems.contract import TopicEcosystem, UsageResolver
+from chargeback.ecosystems.contract import ResolveUsage, TopicEcosystem, usage_resolver
 from chargeback.model.chargeback import UNKNOWN_PRODUCT_TYPE
-from chargeback.model.inventory import Inventory
 from chargeback.model.topics import TopicPlan
 from chargeback.store.control.database import ControlDatabase
 from chargeback.store.control.policies import UsedPolicy, policies_revision, read_applied, read_shipped
@@ -47,16 +46,15 @@ class AllocationRules:
 
     catalogue: PolicyCatalogue = field(default_factory=lambda: PolicyCatalogue({}, {}))
     shipped: PolicyCatalogue = field(default_factory=lambda: PolicyCatalogue({}, {}))
-    resolve: Callable[[date, pa.Table, Inventory], pa.Table] | None = None
+    resolve: ResolveUsage | None = None
     topics: TopicPlan | None = None
 
     @classmethod
     def of(cls, tenant: Tenant) -> Self:
         """Return the rules of a configured tenant."""
         ecosystem = tenant.ecosystem
-        resolve = ecosystem.resolve_usage if isinstance(ecosystem, UsageResolver) else None
         shipped = ecosystem.catalogue.with_shipped(tenant.shipped, ecosystem.catalogue.policies)
-        return cls(tenant.catalogue, shipped, resolve, topic_plan(tenant))
+        return cls(tenant.catalogue, shipped, usage_resolver(ecosystem), topic_plan(tenant))
 
     def on(self, day: date) -> AllocationRules:
         """Return the rules of a UTC day."""

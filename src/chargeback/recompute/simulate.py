@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -23,7 +24,6 @@ from chargeback.model.inventory import Inventory
 from chargeback.recompute.rules import AllocationRules
 from chargeback.recompute.stored_day import LineNotFound, StoredDay
 from chargeback.store.control.days import read_days
-from chargeback.store.control.inventory import read_inventory
 from chargeback.store.facts.files import DayFile
 from chargeback.store.facts.places import Folder
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, prepare_day
@@ -106,8 +106,7 @@ def simulate_days(
     """
     with store.control.read() as connection:
         states = [each for each in read_days(connection, trial.days) if each.billing_gathered]
-        # It may be large, and only usage that is stored without its owners needs it.
-        inventory = Inventory() if rules.resolve is None else read_inventory(connection)
+    inventory = cache(store.inventory)
     found = Simulated()
     with closing(DayCalculator(trial.candidate)) as calculator:
         for number, state in enumerate(states):
@@ -140,7 +139,7 @@ def calculate_again(
     rules: AllocationRules,
     calculator: DayCalculator,
     day: date,
-    inventory: Inventory,
+    inventory: Callable[[], Inventory],
     as_of: datetime | None = None,
 ) -> CalculatedAgain | str:
     """Calculate a stored day from its evidence, by the policies of a calculator; return why that is not possible.
@@ -183,7 +182,9 @@ def _simulated(
     )
 
 
-def _evidence(stored: StoredDay, day: date, rules: AllocationRules, inventory: Inventory) -> Evidence | str:
+def _evidence(
+    stored: StoredDay, day: date, rules: AllocationRules, inventory: Callable[[], Inventory]
+) -> Evidence | str:
     """Return what a day was calculated from, or why that is not known."""
     (billing, usage, members), missing = stored.evidence()
     if billing is None or usage is None or members is None:

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from datetime import date
 from pathlib import Path
 from typing import Self
-
-import pyarrow as pa
 
 from chargeback.config import Tenant
 from chargeback.config.configuration import state_dir
 from chargeback.config.storage import ObjectLocation
-from chargeback.ecosystems.contract import UsageResolver
+from chargeback.ecosystems.contract import ResolveUsage, usage_resolver
 from chargeback.errors import SchemaError, StorageError
 from chargeback.model.inventory import Inventory
 from chargeback.store.clocks import ClockReading
 from chargeback.store.control.database import ConnectRetry, ControlDatabase
+from chargeback.store.control.inventory import read_inventory
 from chargeback.store.control.lease import Lease, LeaseOwner, acquire, resume
 from chargeback.store.control.server import USUAL_LIMITS, ServerLimits
 from chargeback.store.facts.copies import copies_in
@@ -48,7 +46,7 @@ class TenantStore:
     ecosystem: str
     control: ControlDatabase
     facts: FactTables
-    resolve_usage: Callable[[date, pa.Table, Inventory], pa.Table] | None = None
+    resolve_usage: ResolveUsage | None = None
 
     @classmethod
     def open(
@@ -95,6 +93,15 @@ class TenantStore:
             self.facts.place.try_out()
         except OSError as error:
             raise StorageError(f"the facts cannot be stored: {error}") from error
+
+    def inventory(self) -> Inventory:
+        """Return the whole inventory, including deleted entities.
+
+        Raises:
+            StorageError: the control database cannot be read.
+        """
+        with self.control.read() as connection:
+            return read_inventory(connection)
 
     def acquire(self, owner: LeaseOwner) -> Lease:
         """Take the tenant's lease.
@@ -220,5 +227,4 @@ def open_store(
         retry=retry,
         limits=limits,
     )
-    ecosystem = tenant.ecosystem
-    return replace(store, resolve_usage=ecosystem.resolve_usage if isinstance(ecosystem, UsageResolver) else None)
+    return replace(store, resolve_usage=usage_resolver(tenant.ecosystem))

@@ -21,6 +21,7 @@ import pytest
 from chargeback.api.routes.aggregate import AggregateAnswer
 from chargeback.api.routes.chargebacks import ChargebackRow
 from chargeback.ecosystems.confluent_cloud import ecosystem
+from chargeback.ecosystems.contract import usage_resolver
 from chargeback.errors import PluginError
 from chargeback.model.inventory import Resource
 from chargeback.model.usage import USAGE
@@ -403,7 +404,7 @@ def measured_store(tmp_path: Path) -> Iterator[TenantStore]:
     with tenant_store(tmp_path) as store:
         fill(store)
         known(store)
-        yield replace(store, resolve_usage=ecosystem.resolve_usage)
+        yield replace(store, resolve_usage=usage_resolver(ecosystem))
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from chargeback.ecosystems.confluent_cloud.gatherer import ConfluentCloudGathere
 from chargeback.ecosystems.confluent_cloud.objects import IDENTITY_POOL, PRINCIPAL, SERVICE_ACCOUNT, USER
 from chargeback.ecosystems.confluent_cloud.settings import ConfluentCloudSettings
 from chargeback.ecosystems.confluent_cloud.topics import TopicSettings, topic_settings, usable_topic_settings
-from chargeback.ecosystems.confluent_cloud.usage import with_owners
+from chargeback.ecosystems.confluent_cloud.usage import FLINK_KEPT, with_owners
 from chargeback.ecosystems.contract import Capabilities, TenantContext
 from chargeback.ecosystems.focus import FocusProfile, load_profile
 from chargeback.ecosystems.settings import PluginSettings
@@ -55,6 +55,11 @@ class ConfluentCloud:
         """Return the topic overlay's plan for this tenant, or None if it is disabled or its settings are not valid."""
         topics = usable_topic_settings(_typed_settings(settings))
         return None if topics is None else topics.plan(self.catalogue.aliases)
+
+    @property
+    def named_measures(self) -> frozenset[str]:
+        """The usage of Flink statements."""
+        return frozenset({FLINK_KEPT})
 
     def resolve_usage(self, day: date, usage: pa.Table, inventory: Inventory) -> pa.Table:
         """Return usage with the owners of Flink statements as subjects; it is stored with the names of statements."""

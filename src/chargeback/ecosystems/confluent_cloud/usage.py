@@ -24,7 +24,7 @@ from chargeback.sources.windows import Group, GroupTotals, Template, WindowSums
 
 _FLINK = "flink_cfu_minutes"
 #: The same measure as stored: per statement. The inventory has the statements' owners when a day is calculated.
-_FLINK_KEPT = "flink_cfu_minutes_by_statement"
+FLINK_KEPT = "flink_cfu_minutes_by_statement"
 #: How long after its end a statement may still be measured.
 _LATE = timedelta(hours=1)
 _STEP = Decimal(1).scaleb(-QUANTITY_PLACES)
@@ -54,7 +54,7 @@ class UsageQueries:
         dropped = 0
         for measure in sorted(measures):
             of_measure, dropped_now = self._measure(measure, day)
-            totals[_FLINK_KEPT if measure == _FLINK else measure] = {
+            totals[FLINK_KEPT if measure == _FLINK else measure] = {
                 group: value for group, value in of_measure.items() if group[0] in known
             }
             dropped += dropped_now
@@ -160,7 +160,7 @@ def with_owners(day: date, usage: pa.Table, inventory: Inventory) -> pa.Table:
     Evidence of an earlier version has owners already. If a pool has both kinds, the statements count, unless their sum
     is smaller.
     """
-    of_statements = pc.equal(usage["measure"], _FLINK_KEPT)
+    of_statements = pc.equal(usage["measure"], FLINK_KEPT)
     kept: Totals = _totals(usage.filter(of_statements))
     if not kept:
         return usage
@@ -170,7 +170,7 @@ def with_owners(day: date, usage: pa.Table, inventory: Inventory) -> pa.Table:
         now, before = ({g: v for g, v in totals.items() if g[0] == pool} for totals in (owned, formerly))
         if sum(now.values()) < sum(before.values()):
             owned = {group: value for group, value in owned.items() if group[0] != pool} | before
-    others = usage.filter(pc.invert(pc.is_in(usage["measure"], value_set=pa.array([_FLINK, _FLINK_KEPT]))))
+    others = usage.filter(pc.invert(pc.is_in(usage["measure"], value_set=pa.array([_FLINK, FLINK_KEPT]))))
     return pa.concat_tables([others, usage_table(day, {_FLINK: owned})])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cache
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
@@ -12,7 +13,6 @@ import pyarrow.compute as pc
 
 from chargeback.errors import PluginError, StorageError
 from chargeback.model.usage import USAGE
-from chargeback.store.control.inventory import read_inventory
 from chargeback.store.facts.files import DayFile
 from chargeback.store.facts.tables import USAGE_TABLE
 from chargeback.store.queries.datasets import AMOUNT, Column, Dataset
@@ -85,8 +85,7 @@ def with_owners(store: TenantStore, stored: MeasuredDays) -> MeasuredDays:
     """
     if store.resolve_usage is None or not stored:
         return stored
-    with store.control.read() as connection:
-        inventory = read_inventory(connection)
+    inventory = cache(store.inventory)
     try:
         return {day: store.resolve_usage(day, table, inventory) for day, table in stored.items()}
     except PluginError as error:
