@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
@@ -101,36 +101,35 @@ def compared_charges(
     earlier, later = _bills(reader, windows, sums if is_everything else None)
     billed: dict[_Billed, BilledChange] = {}
     parts: dict[KeyValues, dict[_Billed, ComparedPart]] = {}
-    for (*grouped, payer, resource, product), method, start, end in _compared(sums, range(len(keys))):
-        found, what = parts.setdefault(tuple(grouped), {}), (resource, product)
+    grouped = len(by)
+    for row in _compared(sums, range(len(keys))):
+        found, payer, what = parts.setdefault(row[:grouped], {}), row[grouped] or "", row[-5:-3]
+        method, start, end = row[-3:]
         part = found.get(what)
         if part is None:
             change = billed.get(what)
             if change is None:
                 change = billed[what] = BilledChange(earlier.get(what), later.get(what), days)
-            part = found[what] = ComparedPart(resource, product, change, {}, {}, {})
+            part = found[what] = ComparedPart(row[-5], row[-4], change, {}, {}, {})
         if start is not None:
             part.before[method] = part.before.get(method, 0) + start
         if end is not None:
             part.after[method] = part.after.get(method, 0) + end
-        part.by_identity[payer or ""] = part.by_identity.get(payer or "", 0) + (end or 0) - (start or 0)
-    return ComparedCharges(days, {key: [*found.values()] for key, found in parts.items()}, _unrounded(sums, len(by)))
+        part.by_identity[payer] = part.by_identity.get(payer, 0) + (end or 0) - (start or 0)
+    return ComparedCharges(days, {key: [*found.values()] for key, found in parts.items()}, _unrounded(sums, grouped))
 
 
-def _compared(
-    sums: SumRelation, places: Sequence[int]
-) -> Iterator[tuple[tuple[Any, ...], str, int | None, int | None]]:
-    """Yield the sums of two periods by the keys in some places, the last of which is the allocation method: the other
-    keys, the method, and the amounts in units of 10⁻¹², None where there are no rows."""
+def _compared(sums: SumRelation, places: Sequence[int]) -> list[tuple[Any, ...]]:
+    """Return the sums of two periods by the keys in some places: the values of the keys, and the amounts in units of
+    10⁻¹², None where there are no rows."""
     columns = ", ".join(f"d{place}" for place in places)
     amounts = [sums.total(where=f"period = {period}") for period in (0, 1)]
     if not sums.is_fine:
         amounts = [units_of(amount) for amount in amounts]
     rows = sums.rows(f"SELECT {columns}, {', '.join(amounts)} FROM sums GROUP BY ALL")
-    if sums.is_fine:
-        rows = [(*row[:-2], *(None if amount is None else to_units(amount) for amount in row[-2:])) for row in rows]
-    for *values, method, start, end in rows:
-        yield tuple(values), method, start, end
+    if not sums.is_fine:
+        return rows
+    return [(*row[:-2], *(None if amount is None else to_units(amount) for amount in row[-2:])) for row in rows]
 
 
 def _unrounded(sums: SumRelation, grouped: int) -> dict[KeyValues, tuple[Decimal, Decimal]]:
@@ -156,7 +155,7 @@ def _bills(
         everything = reader.sums(Sums(CHARGEBACKS, Selection(windows[0]), keys, periods=windows))
     costs: list[_Costs] = [{}, {}]
     last = len(everything.question.by)
-    for (resource, product), method, *amounts in _compared(everything, range(last - len(_BILLED), last)):
+    for resource, product, method, *amounts in _compared(everything, range(last - len(_BILLED), last)):
         for of_period, units in zip(costs, amounts, strict=True):
             if units is not None:
                 of_period.setdefault((resource, product), {})[method] = units
