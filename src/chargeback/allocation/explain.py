@@ -65,12 +65,18 @@ class MethodAttempt:
 
 @dataclass(frozen=True, slots=True)
 class Participant:
-    """An identity that shares the portion: its part of the evidence (None if all parts are equal), and its ratio; or,
-    with the id :data:`OTHERS`, others together."""
+    """An identity that shares the portion: its part of the evidence (None if all parts are equal), and its ``weight``
+    of the ``whole``; or, with the id :data:`OTHERS`, others together."""
 
     identity_id: str
     value: Decimal | None
-    ratio: Fraction
+    weight: int
+    whole: int
+
+    @property
+    def ratio(self) -> Fraction:
+        """Return its part of the portion; thousands share a portion, and few are shown."""
+        return Fraction(self.weight, self.whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +292,7 @@ class _LineSplit:
         return UsageSplit(
             " + ".join(method.arguments) if method.kind is MethodKind.USAGE else None,
             total,
-            tuple(Participant(ids[index], values[index], Fraction(weights[index], whole)) for index in order),
+            tuple(Participant(ids[index], values[index], weights[index], whole) for index in order),
             len(self._related(ACTIVE)),
             self._metrics_available,
         )

@@ -8,7 +8,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -43,7 +42,7 @@ REVISION = Revision("chargebacks", DAY, 1, datetime(2026, 11, 5, tzinfo=UTC), "f
 def _usage_split(*values: int | None) -> UsageSplit:
     whole = sum(1 if value is None else value for value in values)
     participants = tuple(
-        Participant(f"sa-{place}", None if value is None else from_units(value), Fraction(value or 1, whole))
+        Participant(f"sa-{place}", None if value is None else from_units(value), value or 1, whole)
         for place, value in enumerate(values)
     )
     return UsageSplit("bytes_in", None, participants, len(values), metrics_available=True)
@@ -54,7 +53,7 @@ def test_others_are_one() -> None:
     usage_split = _usage_split(5, 3, 2)
     found = with_others(usage_split, {"sa-1", "sa-9"})
     assert found.participants[0] == usage_split.participants[1]
-    assert found.participants[1] == Participant(OTHERS, from_units(7), Fraction(7, 10))
+    assert found.participants[1] == Participant(OTHERS, from_units(7), 7, 10)
     assert with_others(usage_split, {"sa-0", "sa-1", "sa-2"}) is usage_split
     (mine, others) = with_others(_usage_split(None, None, None), {"sa-2"}).participants
     assert mine.value is others.value is None

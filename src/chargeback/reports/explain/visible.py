@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 from decimal import Decimal
-from fractions import Fraction
 from typing import TypeVar
 
 from pydantic import Field
@@ -110,7 +109,8 @@ def with_others(usage_split: UsageSplit, visible: Collection[str]) -> UsageSplit
     if not hidden:
         return usage_split
     values = [each.value for each in hidden if each.value is not None]
-    others = Participant(OTHERS, total(values) if values else None, sum((each.ratio for each in hidden), Fraction()))
+    weight, whole = sum(each.weight for each in hidden), hidden[0].whole
+    others = Participant(OTHERS, total(values) if values else None, weight, whole)
     seen = (each for each in usage_split.participants if each.identity_id in visible)
     return replace(usage_split, participants=(*seen, others))
 
