@@ -115,6 +115,10 @@ _RULES: Final = (
         lambda key: f"{key.partition(' / ')[0]} / peak memory",
     ),
     _at_floor(r"(aggregate|topic aggregate|list|small), .*", 1.3, margin=8),
+    # A tenant of a hundred million rows is answered like any other: at once.
+    _at_time(r"aggregate, huge / .*, all(, .*)?", 1500),
+    _at_time(r"aggregate, huge / .*, (30 days|1 day)(, .*)?", 500),
+    _at_time(r"list, huge / .*", 50),
     # Sums of a large tenant take a tenth of the time to read its rows, plus the cost of every response. By identity and
     # by tag there are more sums to add up, and ten thousand buckets to write.
     _at_reference(r"sums, (large|huge) / by (product_type|resource_id|environment_id) and .*", 0.1, margin=12),

@@ -99,6 +99,18 @@ def test_a_page_reads_its_own_days_only(read: Read, facts: FactTables) -> None:
     assert ([item["timestamp"][:10] for item in items], total) == ([str(days[1])] * 2, 6)
 
 
+def test_a_filtered_page_reads_its_own_days_only(read: Read, facts: FactTables) -> None:
+    """The rows of each day that match a filter are counted by the partial aggregates, once these are made."""
+    days = days_from(date(2026, 1, 1), 3)
+    write_shares(facts, [Share(day, who, "1", line=f"{who}-{n}") for day in days for who in ("a", "b") for n in (1, 2)])
+    selection = Selection(instants(days[0], days[-1]), equal(identity_id="b"))
+    every, total = read(lambda reader: reader.list_rows(CHARGEBACKS, selection, Page(0, 10)))
+    for outside in (days[0], days[2]):
+        next((facts.root / CHARGEBACKS_TABLE).glob(f"date={outside}/*.parquet")).unlink()
+    assert read(lambda reader: reader.list_rows(CHARGEBACKS, selection, Page(2, 2))) == (every[2:4], total)
+    assert total == len(every) == 6
+
+
 def test_a_page_past_the_end_is_empty(read: Read, facts: FactTables) -> None:
     """The total is returned at any offset past the end."""
     write_shares(facts, [Share(date(2026, 1, 1), "sa-1", "1")])

@@ -1,7 +1,8 @@
 """Pages of a list without sorting it: rows lie in the files in the order of the list.
 
-How many rows each day contributes is known from the table's statistics, or counted in one scan where the list is
-filtered; after that only the files of the page's own days are opened.
+How many rows each day contributes is known from the table's statistics or, where the list is filtered, from the
+partial aggregates; where these have not all columns of the filter, rows are counted in one scan. After that only the
+files of the page's own days are opened.
 """
 
 from __future__ import annotations
@@ -10,7 +11,10 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from chargeback.store.facts.partial_files import PartialFiles
+from chargeback.store.queries.datasets import Dataset
 from chargeback.store.queries.engine import Cursor
+from chargeback.store.queries.partials import ROW_COUNT, SumSource, sum_sources, with_first
 from chargeback.store.queries.scan import SOURCE, Condition, Scan
 
 
@@ -36,6 +40,39 @@ class Order:
 
 
 @dataclass(frozen=True)
+class Listed:
+    """The rows of a list, in its order: those of a scan of a dataset, whose ``partials`` count them."""
+
+    cursor: Cursor
+    dataset: Dataset
+    scan: Scan
+    partials: PartialFiles | None = None
+
+    def counts(self) -> dict[date, int]:
+        """Return how many rows of the list each day has, in the order of days."""
+        if self.scan.filter.clauses:
+            return self._counted(self.scan)
+        counted = self._counted(self.scan.only(self.scan.partial_days))
+        counts: dict[date, int] = {}
+        for file in self.scan.files:
+            if file.day is not None:
+                whole = file.day not in self.scan.partial_days
+                counts[file.day] = counts.get(file.day, 0) + file.rows if whole else counted.get(file.day, 0)
+        return counts
+
+    def _counted(self, scan: Scan) -> dict[date, int]:
+        if not scan.files:
+            return {}
+
+        def _count(source: SumSource) -> dict[date, int]:
+            sql = f"""SELECT date, {source.sums[ROW_COUNT]} FROM {source.relation}
+                      WHERE {source.condition.sql} GROUP BY date ORDER BY date"""
+            return dict(self.cursor.rows(sql, source.condition.parameters))
+
+        return with_first(sum_sources(self.cursor, self.partials, self.dataset, scan, ()), _count)
+
+
+@dataclass(frozen=True)
 class _PageSlice:
     """The days a page touches, and where among their rows it begins."""
 
@@ -43,14 +80,14 @@ class _PageSlice:
     offset: int
 
 
-def read_page(cursor: Cursor, scan: Scan, columns: str, page: Page) -> tuple[list[tuple[Any, ...]], int]:
+def read_page(listed: Listed, columns: str, page: Page) -> tuple[list[tuple[Any, ...]], int]:
     """Return the rows of one page, with ``columns`` (SQL), and how many rows the whole list has."""
-    counts = _counts(cursor, scan)
+    counts = listed.counts()
     total = sum(counts.values())
     if page.offset >= total:
         return [], total
     page_slice = _slice_of(counts, page)
-    part = scan.only(page_slice.days)
+    part = listed.scan.only(page_slice.days)
     condition = part.condition()
     offset = page_slice.offset
     if not condition.clauses:
@@ -69,43 +106,20 @@ def read_page(cursor: Cursor, scan: Scan, columns: str, page: Page) -> tuple[lis
         f"SELECT {columns} FROM {SOURCE} WHERE {condition.sql} "
         f"ORDER BY date, file_row_number LIMIT {page.limit} OFFSET {offset}"
     )
-    return cursor.rows(sql, condition.parameters), total
+    return listed.cursor.rows(sql, condition.parameters), total
 
 
-def read_sorted_page(
-    cursor: Cursor, scan: Scan, columns: str, page: Page, order: Order
-) -> tuple[list[tuple[Any, ...]], int]:
+def read_sorted_page(listed: Listed, columns: str, page: Page, order: Order) -> tuple[list[tuple[Any, ...]], int]:
     """Return the same of a list in another order, for which every row has to be looked at."""
-    total = sum(_counts(cursor, scan).values())
+    total = sum(listed.counts().values())
     if page.offset >= total:
         return [], total
-    condition = scan.condition()
+    condition = listed.scan.condition()
     sql = (
         f"SELECT {columns} FROM {SOURCE} WHERE {condition.sql} "
         f"ORDER BY {order.sql} LIMIT {page.limit} OFFSET {page.offset}"
     )
-    return cursor.rows(sql, condition.parameters), total
-
-
-def _counts(cursor: Cursor, scan: Scan) -> dict[date, int]:
-    """Return how many rows of the list each day has, in the order of days."""
-    if scan.filter.clauses:
-        return _counted(cursor, scan)
-    counted = _counted(cursor, scan.only(scan.partial_days))
-    counts: dict[date, int] = {}
-    for file in scan.files:
-        if file.day is not None:
-            whole = file.day not in scan.partial_days
-            counts[file.day] = counts.get(file.day, 0) + file.rows if whole else counted.get(file.day, 0)
-    return counts
-
-
-def _counted(cursor: Cursor, scan: Scan) -> dict[date, int]:
-    if not scan.files:
-        return {}
-    condition = scan.condition()
-    sql = f"SELECT date, count(*) FROM {SOURCE} WHERE {condition.sql} GROUP BY date ORDER BY date"
-    return dict(cursor.rows(sql, condition.parameters))
+    return listed.cursor.rows(sql, condition.parameters), total
 
 
 def _slice_of(counts: dict[date, int], page: Page) -> _PageSlice:

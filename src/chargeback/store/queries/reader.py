@@ -28,7 +28,7 @@ from chargeback.store.queries.export import ExportedRows, ExportFormat, export_p
 from chargeback.store.queries.keys import ByColumn, ByTagHolder, Key
 from chargeback.store.queries.lookups import CATEGORY_PREFIX, CategoryLookup, LookupCaches
 from chargeback.store.queries.measurements import Measured
-from chargeback.store.queries.paging import Order, Page, read_page, read_sorted_page
+from chargeback.store.queries.paging import Listed, Order, Page, read_page, read_sorted_page
 from chargeback.store.queries.plan import QueryPlan
 from chargeback.store.queries.question import SumRelation, Sums
 from chargeback.store.queries.scan import SOURCE, Condition, Scan
@@ -211,10 +211,11 @@ class TenantReader:
         columns = f"date, {dataset.row_sql}"
         if order is not None and order.column == dataset.amount:
             order = replace(order, column=self.plan.visible_amount(dataset, scan))
+        listed = Listed(self.cursor, dataset, scan, self.plan.partials)
         if order is None:
-            rows, total = read_page(self.cursor, scan, columns, page)
+            rows, total = read_page(listed, columns, page)
         else:
-            rows, total = read_sorted_page(self.cursor, scan, columns, page, order)
+            rows, total = read_sorted_page(listed, columns, page, order)
         items = [dataset.item(row[1:]) for row in rows]
         if dataset.shows_tags:
             identity, resource = dataset.tag_columns
