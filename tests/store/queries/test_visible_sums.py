@@ -102,6 +102,19 @@ def test_what_decides_a_scope_makes_other_sums() -> None:
     assert cache.get("acme", (2, 1, 1)) is not before
 
 
+def test_all_sets_together_are_limited() -> None:
+    """Sums of replaced files give way to those of their days' new files, and old sets to a new one."""
+    sums, make = VisibleSums(None, most_bytes=50), Maker()
+    assert sums.of(CHARGEBACKS, COLUMNS, _files(*DAYS[:3]), make) is not None
+    again = [DayFile(day, f"/{day}-again.parquet", rows=1) for day in DAYS]
+    assert sums.of(CHARGEBACKS, COLUMNS, again, make) is not None
+    assert (sums.size, len(make.asked)) == (48, 2)
+    assert sums.of(CHARGEBACKS, ("product_type",), _files(DAYS[0]), make) is not None
+    assert sums.size == 12
+    assert sums.of(CHARGEBACKS, COLUMNS, again, make) is not None
+    assert (sums.size, len(make.asked)) == (48, 4)
+
+
 def _by(
     facts: FactTables,
     sums: VisibleSums,

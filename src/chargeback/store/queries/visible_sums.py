@@ -82,8 +82,8 @@ class VisibleSums:
         return pa.concat_tables([known[file.path] for file in files])
 
     def _keep(self, place: _Set, by_file: dict[str, pa.Table]) -> None:
-        """Keep sums, in addition to those of other files; in place of these, which may be of replaced days, if that is
-        too much."""
+        """Keep sums, in addition to those of other files. If that is too much, in place of these, which may be of
+        replaced days, and of the sets that were made longest ago."""
         with self._lock:
             kept = self._by_file.pop(place, {}) | by_file
             if _bytes(kept) > self.most_bytes:
@@ -92,7 +92,9 @@ class VisibleSums:
                 self._too_large.add(place)
             else:
                 self._by_file[place] = kept
-            self.size = sum(map(_bytes, self._by_file.values()))
+            while (size := sum(map(_bytes, self._by_file.values()))) > self.most_bytes:
+                del self._by_file[next(iter(self._by_file))]
+            self.size = size
 
 
 def _bytes(by_file: dict[str, pa.Table]) -> int:
