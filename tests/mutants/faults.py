@@ -34,7 +34,6 @@ FAULTS: Final = (
         _ALLOCATION,
     ),
     Fault("allocation/split.py", "min(weights) <= 0", "min(weights) < 0", _ALLOCATION),
-    Fault("allocation/split.py", "ORDER BY remainder DESC, id", "ORDER BY remainder DESC, id DESC", _ALLOCATION),
     Fault("allocation/split.py", "sign * (smaller + 1), sign * smaller", "sign * smaller, sign * smaller", _ALLOCATION),
     Fault(
         "allocation/targets.py", 'pc.not_equal(billing["total_cost"]', 'pc.greater(billing["total_cost"]', _ALLOCATION
