@@ -24,14 +24,15 @@ from chargeback.model.run_request import RunRequest
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE
 from chargeback.store.tenant import TenantStore
 from tests.api.conftest import ACME
-from tests.support.facts import Share, days_from, replace_day, tenant_store
+from tests.support.facts import Share, days_from, hold_tags, replace_day, tenant_store
 from tests.support.serving import client_of, services_for, wait_until
 
 FIRST = date(2026, 1, 1)
 RANGE = {"start_date": "2026-01-01", "end_date": "2026-01-31"}
 #: Minutes of work for two processors: eight hundred thousand rows a day, each a group of its own.
+KEYS = "abcdefghijklmnop"
 HEAVY = f"{ACME}/chargebacks/aggregate?start_date=2026-01-01&end_date=2026-01-31" + "".join(
-    f"&group_by=tag:{key}" for key in "abcdefghijklmnop"
+    f"&group_by=tag:{key}" for key in KEYS
 )
 
 
@@ -41,6 +42,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TenantStore]:
     with tenant_store(tmp_path_factory.mktemp("large")) as store:
         for day in days_from(FIRST, 6):
             replace_day(store.facts, CHARGEBACKS_TABLE, day, _day(day, 400_000))
+        hold_tags(store, KEYS)
         yield store
 
 

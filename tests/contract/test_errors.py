@@ -21,7 +21,7 @@ from tests.contract.deployment import Deployment
 from tests.contract.endpoints import ENDPOINTS, Endpoint
 from tests.contract.problems import detail_of, kind_of
 from tests.contract.records import Client
-from tests.support.facts import Share, replace_day, tenant_store
+from tests.support.facts import Share, hold_tags, replace_day, tenant_store
 from tests.support.serving import client_of, services_for, wait_until
 
 OF_TENANTS = [endpoint for endpoint in ENDPOINTS if "{tenant_name}" in endpoint.path]
@@ -176,11 +176,9 @@ def test_what_is_too_slow_is_interrupted(own_folder: Path) -> None:
     columns["identity_id"] = pc.binary_join_element_wise("sa-", numbers, "")
     with tenant_store(own_folder) as store:
         replace_day(store.facts, CHARGEBACKS_TABLE, day, pa.table(columns, schema=CHARGEBACKS))
-        asked: dict[str, Any] = {
-            "start_date": day,
-            "end_date": day,
-            "group_by": [f"tag:{key}" for key in "abcdefghijklmnop"],
-        }
+        keys = "abcdefghijklmnop"
+        hold_tags(store, keys)
+        asked: dict[str, Any] = {"start_date": day, "end_date": day, "group_by": [f"tag:{key}" for key in keys]}
         with client_of(services_for(store, limits=ApiLimits(0.1))) as client:
             response = client.get("/api/v1/tenants/acme/chargebacks/aggregate", params=asked)
             assert kind_of(response, 504) == "timeout"

@@ -37,6 +37,7 @@ from chargeback.store.control.catalogue import (
     replace_days,
 )
 from chargeback.store.control.database import ControlDatabase
+from chargeback.store.control.tags import IDENTITY, RESOURCE, TagWrite, write_many
 from chargeback.store.facts.dimensions import write_register
 from chargeback.store.facts.places import Place
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, DIMENSIONS_TABLE, FactTables
@@ -195,6 +196,13 @@ def catalogue_of(facts: FactTables) -> list[NamedFile]:
 def known_facts(folder: Path) -> FactTables:
     """Return the tables in a folder, with the catalogue next to it, as opened by another process."""
     return FactTables(folder, ControlDatabase(f"sqlite:///{folder.with_suffix('.db')}"))
+
+
+def hold_tags(store: TenantStore, keys: Iterable[str]) -> None:
+    """Give an identity and a resource a tag of each key: sums by the tags then look at both of each row."""
+    tags = [TagWrite(kind, entity, key, "x") for key in keys for kind, entity in ((IDENTITY, "sa"), (RESOURCE, "lkc"))]
+    with store.control.write() as connection:
+        write_many(connection, store.tenant_id, tags, created_by="test", override=False)
 
 
 @contextmanager
