@@ -91,7 +91,7 @@ def _asked(
 
     def _ask(source: PartialFiles | None) -> Aggregate:
         with engine.cursor(CancellationToken()) as cursor:
-            reader = TenantReader(cursor, facts, index, {CHARGEBACKS_TABLE: snapshot})
+            reader = TenantReader(cursor, facts, _tags_for(index, source), {CHARGEBACKS_TABLE: snapshot})
             reader.plan.partials = source
             return reader.aggregate(CHARGEBACKS, selection, Grouping((column,), unit, _UTC))
 
@@ -102,6 +102,11 @@ def _asked(
     return Figure(
         f"sums, {tenant.shape.name}", name, taken, "ms", reference=scanned, note="the reference reads the rows"
     )
+
+
+def _tags_for(index: TagIndex, partials: PartialFiles | None) -> TagIndex:
+    """Return the tags of a question; of one that reads the rows, without the sums that are kept beside the tags."""
+    return index if partials is not None else TagIndex(index.identities, index.resources)
 
 
 def _costs(engine: QueryEngine, partials: PartialFiles, tenant: Generated, index: TagIndex, unwritable: Path) -> Figure:
@@ -118,8 +123,9 @@ def _costs(engine: QueryEngine, partials: PartialFiles, tenant: Generated, index
     def _ask(source: PartialFiles) -> Costs:
         facts = tenant.tables()
         facts.partials = source
+        tags = _tags_for(index, source if source is partials else None)
         with engine.cursor(CancellationToken()) as cursor:
-            return costs(TenantReader(cursor, facts, index), query)
+            return costs(TenantReader(cursor, facts, tags), query)
 
     rows = PartialFiles(unwritable)
     if _ask(partials) != _ask(rows):
