@@ -273,8 +273,7 @@ def _kept_sums(query: CategoryQuery, columns: Sequence[str]) -> SumSource | None
         sums = f"* REPLACE ({named(carried | rest)})" if found.fine else "*"
         return query.cursor.table(f"SELECT {sums} FROM {found.relation} ORDER BY date", {})
 
-    place = (used.value,) if filtered.clauses else ()
-    table = kept.of(query.dataset, place, query.scan.files, _make)
+    table = kept.of(query.dataset, (used.value,), query.scan.files, _make)
     if table is None:
         return None
     relation = query.cursor.register(query.cursor.new_name("categorised"), table)

@@ -318,23 +318,17 @@ class QueryPlan:
         columns = self._covering(dataset, selection, reads)
         if columns is None:
             return None
-        window = self.visible(dataset, selection).window
-        scan = Scan.of(self.snapshot(dataset.table), window, self._filter(dataset, selection))
-        scan = scan if question.days is None else scan.only(question.days)
         key = KeySql({name: name for name in columns}, reads=frozenset(columns))
-        return self._kept_source(self.visible_sums, columns, dataset, scan, key)
+        return self._kept_source(self.visible_sums, columns, question, key)
 
     def _tagged_source(self, question: Sums, reads: Reads) -> SumSource | None:
         """Return the kept sums by a tag and time, if a question reads nothing else."""
-        dataset, selection = question.dataset, question.selection
-        kept = self._sums_by_tag(selection)
+        kept = self._sums_by_tag(question.selection)
         if kept is None or reads.tag is None:
             return None
-        scan = Scan.of(self.snapshot(dataset.table), self.visible(dataset, selection).window)
-        scan = scan if question.days is None else scan.only(question.days)
         (sql,) = reads.tag.columns.values()
         key = replace(reads.tag, columns={TAG_VALUE: sql})
-        found = self._kept_source(kept, _place_of_tag(reads.tag), dataset, scan, key)
+        found = self._kept_source(kept, _place_of_tag(reads.tag), question, key)
         return None if found is None else replace(found, has_tag=True)
 
     def _sums_by_tag(self, selection: Selection) -> VisibleSums | None:
@@ -343,10 +337,12 @@ class QueryPlan:
             return None
         return self.tags.sums if self.scope is None else self.visible_sums
 
-    def _kept_source(
-        self, kept: VisibleSums, place: tuple[str, ...], dataset: Dataset, scan: Scan, key: KeySql
-    ) -> SumSource | None:
-        """Return the sums by a key and time that are kept of the files of a scan; None if they are too large."""
+    def _kept_source(self, kept: VisibleSums, place: tuple[str, ...], question: Sums, key: KeySql) -> SumSource | None:
+        """Return the sums by a key and time that are kept of the files of a question; None if they are too large."""
+        dataset, selection = question.dataset, question.selection
+        window = self.visible(dataset, selection).window
+        scan = Scan.of(self.snapshot(dataset.table), window, self._filter(dataset, selection))
+        scan = scan if question.days is None else scan.only(question.days)
         table = kept.of(dataset, place, scan.files, partial(self._sum_visible, dataset, key))
         if table is None:
             return None
