@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -13,15 +16,20 @@ import httpx
 import pytest
 
 from chargeback.api.app_factory import create_app_from
+from chargeback.api.executor import RequestExecutor
 from chargeback.config import load_configuration
 from chargeback.demo.server import DemoServer
 from chargeback.pipeline import stage
 from chargeback.pipeline.run_messages import RunOutcome
 from chargeback.recompute.verify import verify
+from chargeback.reports.tenant_view import TenantView
 from chargeback.store.facts.buckets import Bucket
 from chargeback.store.facts.copies import Copies
 from chargeback.store.facts.tables import BILLING_TABLE, CHARGEBACKS_TABLE, DAY_TABLES, TOPICS_TABLE, FactTables
 from chargeback.store.facts.upkeep import STAMP
+from chargeback.store.queries.datasets import DATASETS, Dataset
+from chargeback.store.queries.engine import CancellationToken
+from chargeback.store.queries.partials import lacks_partials
 from tests.support.clock import TODAY, FixedClock
 from tests.support.damage import DAMAGES, file_of
 from tests.support.databases import scratch_database
@@ -83,10 +91,18 @@ def answers(deployment: Deployment, count: Callable[[], int] = lambda: 0) -> dic
             return {path: (answer.status_code, _REVISION.sub(b"", answer.content)) for path, answer in found}
 
         asked = _ask()
-        before = count()
+        before = _settled(count)
         assert _ask() == asked
         assert count() == before
     return asked
+
+
+def _settled(count: Callable[[], int]) -> int:
+    """Return a count when what the first questions have set off has ended, and it rises no more."""
+    before = -1
+    while before != (before := count()):
+        time.sleep(1)
+    return before
 
 
 @pytest.mark.timeout(900)
@@ -121,6 +137,34 @@ def in_bucket(calculated: Deployment, tmp_path: Path) -> Deployment:
     bucket.load(calculated.store.facts.root)
     calculated.store = replace(calculated.store, facts=FactTables(bucket, calculated.store.control))
     return calculated
+
+
+@pytest.mark.parametrize("waits", [True, False], ids=["in peace", "until the service ends"])
+def test_the_next_questions_are_prepared(in_bucket: Deployment, *, waits: bool) -> None:
+    """After a question, the newest files of all datasets are copied and their partial aggregates made; the end of the
+    service interrupts that."""
+    store = in_bucket.store
+    files = [file for each in DATASETS for file in store.facts.snapshot(each.table).files if file.rows]
+    assert len({file.day for file in files}) > 1
+    assert not any(Path(file.path).exists() for file in files)
+
+    async def _ask() -> None:
+        executor = RequestExecutor()
+        tenant = TenantView("acme", "acme", "confluent_cloud", 200, store)
+        await executor.context_for(CancellationToken()).query_version(tenant, lambda version, _: version)
+        while waits and any(map(_lacks, DATASETS)):
+            await asyncio.sleep(0.05)
+        executor.close()
+
+    def _lacks(dataset: Dataset) -> bool:
+        return lacks_partials(store.facts.partials, dataset, store.facts.snapshot(dataset.table).files)
+
+    asyncio.run(_ask())
+    for thread in threading.enumerate():
+        if thread.name.startswith("preparing"):
+            thread.join(60)
+            assert not thread.is_alive()
+    assert all(Path(file.path).exists() for file in files) or not waits
 
 
 def place_of(deployment: Deployment) -> Bucket:

@@ -26,9 +26,11 @@ from chargeback.reports.statements.content import Statements
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.given import EntityIds
 from chargeback.store.control.tags import IDENTITY, RESOURCE
+from chargeback.store.queries.ahead import last_weeks
 from chargeback.store.queries.daily_totals import DayTotals
 from chargeback.store.queries.engine import CancellationToken, QueryEngine, interruptible
 from chargeback.store.queries.lookups import LookupCaches
+from chargeback.store.queries.partials import make_partials
 from chargeback.store.queries.posted import PostedReader, open_posted
 from chargeback.store.queries.reader import TenantReader, open_reader, version_reader
 from chargeback.store.queries.revision_cache import RevisionCache
@@ -47,6 +49,7 @@ OpenReader = Callable[[], AbstractContextManager[TenantReader]]
 _MAX_CONCURRENT_QUERIES = 8
 _MAX_SLOT_WAIT_SECONDS = 2.0
 _CANCEL_RETRY_SECONDS = 0.02
+_CANCEL_ATTEMPTS = 100
 #: How long to wait for the state of each tenant. Clients that request all of them are probes, which wait for ten
 #: seconds.
 WATCH_SECONDS = 3.0
@@ -194,12 +197,46 @@ class RequestExecutor:
         self._pools: dict[str, TenantPools] = {}
         self._query_slots = threading.Semaphore(_MAX_CONCURRENT_QUERIES)
         self._unwaited: set[asyncio.Task[None]] = set()
+        self._closing = CancellationToken()
+        self._prepares = threading.Lock()
+        self._ahead = ThreadPoolExecutor(1, "preparing")
+        self._prepared: RevisionCache[Future[None]] = RevisionCache()
 
     def close(self) -> None:
         """Stop accepting work; running work was cancelled with its request."""
+        self._ahead.shutdown(wait=False, cancel_futures=True)
+        self._closing.cancel()
+        for _ in range(_CANCEL_ATTEMPTS):
+            if self._prepares.acquire(timeout=_CANCEL_RETRY_SECONDS):
+                self._prepares.release()  # what would begin now finds itself cancelled
+                break
+            self._closing.cancel()
         for pools in self._pools.values():
             pools.close()
         self.engine.close()
+
+    def prepare(self, tenant: TenantView, version: DataVersion) -> None:
+        """Where facts are in object storage: let a background thread copy what the next questions read, and make the
+        partial aggregates that this machine lacks, once for each version of the tables."""
+        facts = tenant.whole_store.facts
+        copies = facts.place.copies
+        if copies is None:
+            return
+
+        def _prepare() -> None:
+            weeks = list(last_weeks(version.snapshots, copies))
+            try:
+                for _, files in weeks:
+                    with copies.lent(files, self._closing.check):
+                        pass  # from now on they are kept
+                with self._prepares, self.engine.cursor(self._closing) as cursor:
+                    for dataset, files in weeks:
+                        make_partials(cursor, facts.partials, dataset, files)
+            except (ChargebackError, OSError) as error:
+                log.info("tenant %s: the next questions are not prepared: %s", tenant.tenant_name, error)
+
+        versions = {name: table.version for name, table in version.snapshots.items()}
+        self._prepared.get(tenant.tenant_name, versions, lambda: self._ahead.submit(_prepare))
 
     def waiting(self, pool: str) -> int:
         """Return how much work waits for a thread of one of :attr:`POOLS`, in all tenants."""
@@ -328,7 +365,10 @@ class RequestContext:
                 with self._executor.query_slot(), self._executor.engine.cursor(self.token) as cursor:
                     yield version_reader(cursor, store, version, lookups, scope=self.scope)
 
-            return func(version, _open)
+            answer = func(version, _open)
+            if as_of is None:
+                self._executor.prepare(tenant, version)
+            return answer
 
         pools = self._executor.pools_of(tenant.tenant_name)
         return await self._executor.run(pools, pools.questions, self.token, _query)

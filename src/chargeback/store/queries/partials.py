@@ -140,7 +140,7 @@ def make_partials(cursor: Cursor, partials: PartialFiles, dataset: Dataset, file
 @contextmanager
 def _at_hand(files: Sequence[DayFile]) -> Iterator[Sequence[DayFile]]:
     """Yield the files as they are on this machine: those of object storage are fetched side by side, and once."""
-    copies = files[0].place.copies
+    copies = files[0].place.copies if files else None
     if copies is None:
         yield files
         return
@@ -228,7 +228,8 @@ class _Partials:
         known = kept[0].sources.items() if kept else ()
         reused = {day: digest for day, digest in known if day not in days or wanted.get(day) == digest}
         with suppress(StorageError, OSError):
-            parts = [self._sum(file) for file in files if file.day not in reused]
+            with _at_hand([file for file in files if file.day not in reused]) as files_at_hand:
+                parts = [self._sum(file) for file in files_at_hand]
             if reused:
                 parts.append(self._kept_rows(kept[0], list(reused)))
             rows = pa.concat_tables(parts).sort_by("date")
