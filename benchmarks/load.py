@@ -68,17 +68,25 @@ def finish(running: subprocess.Popen[str]) -> Load:
 
 
 class _Client(asyncio.Protocol):
-    """One connection: sends, waits for the whole response, and sends again."""
+    """One connection: sends, and waits for the whole response. After the first one it is ``open``; when it was told to
+    repeat that until an ``ending``, it sends again after each."""
 
-    def __init__(self, request: bytes, expected: bytes, ending: float, pause: float) -> None:
-        self._request, self._expected, self._ending, self._pause = request, expected, ending, pause
+    def __init__(self, request: bytes, expected: bytes, pause: float) -> None:
+        self._request, self._expected, self._pause = request, expected, pause
         self._buffer = bytearray()
+        self._ending = 0.0
         self.times: list[float] = []
         self.failed = 0
+        self.open: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's transport is not a subclass
+        self._ask()
+
+    def repeat(self, ending: float) -> None:
+        """Send again and again, until an instant."""
+        self._ending = ending
         self._ask()
 
     def _ask(self) -> None:
@@ -96,9 +104,12 @@ class _Client(asyncio.Protocol):
         if len(self._buffer) < head + len(_END_OF_HEAD) + length:
             return
         now = time.perf_counter()
-        self.times.append((now - self._sent) * 1000)
         self.failed += self._expected not in heading[:20]
         self._buffer.clear()
+        if not self.open.done():
+            self.open.set_result(None)
+            return
+        self.times.append((now - self._sent) * 1000)
         if now >= self._ending:
             self._transport.close()
         elif self._pause:
@@ -107,21 +118,24 @@ class _Client(asyncio.Protocol):
             self._ask()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if not self.done.done():
-            self.done.set_result(None)
+        for each in (self.open, self.done):
+            if not each.done():
+                each.set_result(None)
 
 
 async def _run(port: int, clients: int, seconds: float, path: str, pause: float, etag: str) -> Load:
     condition = f"If-None-Match: {etag}\r\n" if etag else ""
     request = f"GET {path} HTTP/1.1\r\nHost: {HOST}\r\n{condition}\r\n".encode()
     expected = b" 304 " if etag else b" 200 "
-    start = time.perf_counter()
     loop = asyncio.get_running_loop()
-    made = [
-        await loop.create_connection(lambda: _Client(request, expected, start + seconds, pause), HOST, port)
-        for _ in range(clients)
-    ]
-    protocols = [protocol for _, protocol in made]
+    protocols = []
+    for _ in range(clients):
+        _, protocol = await loop.create_connection(lambda: _Client(request, expected, pause), HOST, port)
+        await protocol.open
+        protocols.append(protocol)
+    start = time.perf_counter()
+    for protocol in protocols:
+        protocol.repeat(start + seconds)
     await asyncio.gather(*(protocol.done for protocol in protocols))
     times = [taken for protocol in protocols for taken in protocol.times]
     failed = sum(protocol.failed for protocol in protocols)

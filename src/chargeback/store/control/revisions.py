@@ -17,17 +17,24 @@ from sqlalchemy import Connection, func, or_, select, text, update
 from chargeback.store.control.days import DatasetState, DayDataset
 from chargeback.store.control.schema import dataset_days, tenant
 
-# Without their types: the values are only compared, and reading hundreds of dates would take most of the time.
-_DAYS: Final = text("""
-    SELECT days.tracking_date, billing_gathered, resources_gathered,
-           coalesce(charged.state IN ('current', 'review'), false), coalesce(topics.is_measured, false),
-           coalesce(topics.state IN ('current', 'review'), false), charged.fingerprint, gathered_at, error
-    FROM days
-    LEFT JOIN dataset_days AS charged
-         ON charged.dataset = 'chargebacks' AND charged.tracking_date = days.tracking_date
-    LEFT JOIN dataset_days AS topics ON topics.dataset = 'topics' AND topics.tracking_date = days.tracking_date
-    ORDER BY days.tracking_date
-""")
+# The database makes one text of all days, which is only compared: a thread would give up the interpreter's lock to
+# those of other requests for each row, and wait for it again.
+_DAYS: Final = """
+    SELECT CAST({list}(states) AS TEXT) FROM (
+        SELECT {array}(
+            days.tracking_date, billing_gathered, resources_gathered,
+            coalesce(charged.state IN ('current', 'review'), false), coalesce(topics.is_measured, false),
+            coalesce(topics.state IN ('current', 'review'), false), charged.fingerprint, gathered_at, error) AS states
+        FROM days
+        LEFT JOIN dataset_days AS charged
+             ON charged.dataset = 'chargebacks' AND charged.tracking_date = days.tracking_date
+        LEFT JOIN dataset_days AS topics ON topics.dataset = 'topics' AND topics.tracking_date = days.tracking_date
+        ORDER BY days.tracking_date) AS by_day
+"""
+_DAYS_IN: Final = {
+    "sqlite": text(_DAYS.format(list="json_group_array", array="json_array")),
+    "postgresql": text(_DAYS.format(list="json_agg", array="json_build_array")),
+}
 _REVISIONS = select(
     tenant.c.tags_revision, tenant.c.inventory_revision, tenant.c.categories_revision, tenant.c.policies_revision
 )
@@ -54,10 +61,9 @@ def read_revisions(connection: Connection) -> ControlRevisions:
     """Return the present revisions."""
     row = connection.execute(_REVISIONS).first()
     tags, inventory, categories, policies = (0, 0, 0, 0) if row is None else row
-    # A row's own text would be slower, and leave out the middle of a long error.
-    states = [tuple(state) for state in connection.execute(_DAYS)]
+    states = connection.execute(_DAYS_IN[connection.dialect.name]).scalar_one() or ""
     last = connection.execute(LAST_CALCULATED).scalar()
-    digest = hashlib.blake2b(repr(states).encode(), digest_size=16)
+    digest = hashlib.blake2b(states.encode(), digest_size=16)
     return ControlRevisions(tags, inventory, digest.hexdigest(), last, categories, policies)
 
 

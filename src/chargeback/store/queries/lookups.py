@@ -230,15 +230,19 @@ class LookupCaches:
     #: Both sides of corrections, and results, see :mod:`~chargeback.store.queries.posted`.
     posted: KeptTables = field(default_factory=KeptTables)
 
-    def documents_of(self, tenant_name: str, connection: Connection, as_of: datetime | None = None) -> CategoryIndex:
-        """Return the cost categories of a tenant, now or ``as_of`` an earlier instant.
+    def documents_of(
+        self, tenant_name: str, connection: Connection, as_of: datetime | None = None, revision: int | None = None
+    ) -> CategoryIndex:
+        """Return the cost categories of a tenant, now or ``as_of`` an earlier instant; ``revision`` is that of the
+        present ones, if it was read.
 
         Raises:
             StorageError: the control database cannot be read.
         """
         if as_of is not None:
             return read_categories(connection, as_of)
-        revision = categories_revision(connection)
+        if revision is None:
+            revision = categories_revision(connection)
         return self.documents.get(tenant_name, revision, lambda: read_categories(connection))
 
     def categories(

@@ -128,15 +128,15 @@ class TagCache:
     def __init__(self) -> None:
         self._indexes: RevisionCache[TagIndex] = RevisionCache()
 
-    def load(self, tenant_name: str, connection: Connection) -> TagIndex:
-        """Return the tenant's tags as its control database has them now.
+    def load(self, tenant_name: str, connection: Connection, revision: int | None = None) -> TagIndex:
+        """Return the tenant's tags as its control database has them now; ``revision`` is theirs, if it was read.
 
         Raises:
             StorageError: the database cannot be read.
         """
-        return self._indexes.get(
-            tenant_name, control.revision(connection), lambda: _made(control.every_tag(connection))
-        )
+        if revision is None:
+            revision = control.revision(connection)
+        return self._indexes.get(tenant_name, revision, lambda: _made(control.every_tag(connection)))
 
 
 def read_tags(connection: Connection) -> TagIndex:

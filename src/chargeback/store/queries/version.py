@@ -58,8 +58,8 @@ def read_version(
     token.check()
     with store.control.read() as connection, interruptible(token, connection):
         control = read_revisions(connection)
-        index = caches.tags.load(store.tenant_name, connection)
-        categories = caches.documents_of(store.tenant_name, connection, as_of)
+        index = caches.tags.load(store.tenant_name, connection, control.tags)
+        categories = caches.documents_of(store.tenant_name, connection, as_of, control.categories)
         if as_of is None:
             return DataVersion(index, control, store.facts.load(connection), categories=categories)
         past, then = days_as_of(connection, store.facts, as_of), tags_as_of(connection, as_of)
