@@ -9,8 +9,9 @@ least the floors, in percent and in money. These are estimates, and floats.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from math import log, sqrt
@@ -195,34 +196,37 @@ def _comes_again(before: StandingOut, found: StandingOut) -> bool:
 
 
 class _Base:
-    """What days are compared with: the cost of each known day of the eight weeks before, also by weekday."""
+    """What days are compared with: the costs of the known days of the eight weeks before, those of each weekday sorted,
+    so that their median is in their middle."""
 
     def __init__(self) -> None:
-        self._days: deque[int] = deque()
-        self._weekdays: list[deque[float]] = [deque() for _ in range(7)]
+        self._days: deque[tuple[int, float]] = deque()
+        self._weekdays: list[list[float]] = [[] for _ in range(7)]
 
     def add(self, day: date, cost: float) -> None:
         """Add a day, which is later than all others."""
         number = day.toordinal()
-        self._days.append(number)
-        self._weekdays[number % 7].append(cost)
+        self._days.append((number, cost))
+        insort(self._weekdays[number % 7], cost)
 
     def standing_out(self, day: date, actual: float, floors: Floors) -> StandingOut | None:
         """Return how far a later day stands out; None if it does not, or too few days are known."""
         number, known = day.toordinal(), self._days
-        while known and known[0] < number - WINDOW:
-            self._weekdays[known.popleft() % 7].popleft()
+        while known and known[0][0] < number - WINDOW:
+            earliest, cost = known.popleft()
+            self._weekdays[earliest % 7].remove(cost)
         same = self._weekdays[number % 7]
         if len(known) < FEWEST or len(same) < _FEWEST_OF_WEEKDAY:
             return None
-        expected = _median(same)
+        expected = _middle(same)
         # The cheap questions first: most days of most series end here.
-        if expected <= 0 or abs(actual - expected) < max(floors.amount, floors.part * expected):
+        differs = abs(actual - expected)
+        if expected <= 0 or differs < floors.part * expected or differs < floors.amount:
             return None
-        residuals = sorted(self._residuals())
+        residuals = self._residuals()
         days = len(same)
         # A day is nearer to a median that it is a part of, and further from one that it is not.
-        usual = max(_NORMAL * _median(residuals), _NORMAL_MEAN * fmean(residuals[: len(residuals) * 9 // 10]))
+        usual = max(_NORMAL * _middle(residuals), _NORMAL_MEAN * fmean(residuals[: len(residuals) * 9 // 10]))
         scale = max(_LEAST_SCALE, usual * sqrt(days / (days - 1) * (1 + _OF_A_MEDIAN / days)))
         away = _away(actual, expected)
         second = residuals[-2] if len(residuals) > 1 else 0.0
@@ -230,13 +234,14 @@ class _Base:
             return None
         return StandingOut(day, actual, expected, away / scale)
 
-    def _residuals(self) -> Iterator[float]:
-        """Yield how far each day is from the median of its weekday."""
+    def _residuals(self) -> list[float]:
+        """Return how far each day is from the median of its weekday, ascending."""
+        residuals: list[float] = []
         for costs in self._weekdays:
-            middle = _median(costs) if costs else 0.0
-            least = middle * _LEAST_PART
-            if middle > 0:
-                yield from [abs(log((cost if cost > least else least) / middle)) for cost in costs]
+            if costs and (middle := _middle(costs)) > 0:
+                least = middle * _LEAST_PART
+                residuals += [abs(log((cost if cost > least else least) / middle)) for cost in costs]
+        return sorted(residuals)
 
 
 def _away(cost: float, expected: float) -> float:
@@ -244,7 +249,11 @@ def _away(cost: float, expected: float) -> float:
     return abs(log(max(cost, expected * _LEAST_PART) / expected))
 
 
-def _median(values: Collection[float]) -> float:
-    ordered = sorted(values)
+def _median(values: Iterable[float]) -> float:
+    return _middle(sorted(values))
+
+
+def _middle(ordered: Sequence[float]) -> float:
+    """Return the median of sorted values: their middle, or the mean of the two that are in the middle."""
     middle = len(ordered) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+    return (ordered[middle] + ordered[~middle]) / 2
