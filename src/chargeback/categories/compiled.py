@@ -115,7 +115,7 @@ class CompiledRules:
         self._matches = [effective_match(rule) for rule in category.rules]
         self._spans = [rule_span(category, rule) for rule in category.rules]
         self._static = [self._static_outcome(place, rule) for place, rule in enumerate(category.rules)]
-        self._making = sum(1 << place for place, outcome in enumerate(self._static) if outcome is None)
+        self._templates = sum(1 << n for n, rule in enumerate(category.rules) if isinstance(rule.assign, Template))
         self._compound: dict[int, Callable[[int], bool]] = {}
         self._applications: dict[tuple[int, str | None, int, int], Application | None] = {}
         self._atoms: dict[Test, int] = {}
@@ -163,7 +163,7 @@ class CompiledRules:
     def applications(self, bits: int, subject: Subject, during: TagsOn) -> Iterator[Application]:
         """Yield the rules that match a subject with ``bits`` and the tags of ``during``, in their order.
 
-        ``subject`` is read only by rules that make their value from the row.
+        ``subject`` is read only by rules that make their value from its texts.
         """
         candidates = bits & ((1 << len(self._matches)) - 1)
         while candidates:
@@ -175,9 +175,9 @@ class CompiledRules:
             if (found := self._applied(place, bits, subject, during)) is not None:
                 yield found
 
-    def makes_values(self, bits: int) -> bool:
-        """Return whether a rule that may match makes its value from the row."""
-        return bool(bits & self._making)
+    def reads_texts(self, bits: int) -> bool:
+        """Return whether a rule that may match makes its value from the texts of the row."""
+        return bool(bits & self._templates)
 
     def _applied(self, place: int, bits: int, subject: Subject, during: TagsOn) -> Application | None:
         made = None
@@ -316,9 +316,10 @@ class CompiledRules:
             self._check()
             source = (test.subject, test.tag)
             texts = known.get(source) or known.setdefault(source, Texts(self._all_texts(test)))
-            self._set_bits(test, matching_texts(test.pattern, texts), bits)
+            matching = matching_texts(test.pattern, texts)
+            self._set_bits(test, matching, bits)
             if test in capturing and test.pattern is not None and test.pattern.groups:
-                self._captured[test] = captures(test.pattern, texts)
+                self._captured[test] = captures(test.pattern, Texts(matching))
         for kind, column in ENTITY_COLUMNS.items() if self._uses("display_name") else ():
             self._bits_to_ids("display_name", self._names[kind], column)
         if self._uses(CLUSTER):

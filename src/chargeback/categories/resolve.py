@@ -152,7 +152,7 @@ class Resolver:
             self._bits = [bits | of_text.get(text, 0) for bits, text in zip(self._bits, self._texts[name], strict=True)]
         empty = [None] * self.rows
         self._entities = [self._texts.get(name, empty) for name in ENTITY_COLUMNS.values()]
-        self._known: dict[tuple[int, int, int], list[tuple[int, int, int]]] = {}
+        self._known: dict[tuple[int, int, int, tuple[tuple[str, str], ...]], list[tuple[int, int, int]]] = {}
 
     def subject(self, row: int) -> Subject:
         """Return a row of the subjects."""
@@ -181,9 +181,9 @@ class Resolver:
                         yield applied.rule, applied.outcome
 
     def _pieces(self, row: int, bits: int, during: TagsOn) -> list[tuple[int, int, int]]:
-        if self.rules.makes_values(bits):
+        if self.rules.reads_texts(bits):
             return self._decided(bits, self.subject(row), during)
-        state = (bits, during[0], during[1])
+        state = (bits, during[0], during[1], tuple(during[2].items()))
         if (known := self._known.get(state)) is None:
             known = self._known[state] = self._decided(bits, {}, during)
         return known
