@@ -192,7 +192,7 @@ def test_advice_about_typos(problems: Problems, keys: dict[str, str], said: str)
 
 def test_a_file_that_is_no_configuration() -> None:
     """A file that is too large or has an invalid name is a one-line problem."""
-    with pytest.raises(ConfigurationError, match="larger than 4 MiB"):
+    with pytest.raises(ConfigurationError, match="larger than 32 MiB"):
         load_configuration(Path("/dev/zero"))
     with pytest.raises(ConfigurationError, match="File name too long"):
         load_configuration(Path("a" * 300))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,12 @@ from tests.support.facts import line, new_facts, write_lines
 def at(folder: Path, url: str, facts: str | None = None) -> StorageLocation:
     """Return the location of an address, relative to a folder."""
     return locate(StorageSettings(connection_string=SecretStr(url), facts_path=facts), folder)
+
+
+def meet(one: StorageLocation, other: StorageLocation) -> bool:
+    """Return whether two locations are near enough to be compared, among many."""
+    (own, around), (others_own, others_around) = one.claims(), other.claims()
+    return bool(own & others_around or others_own & around)
 
 
 @pytest.mark.parametrize(
@@ -45,8 +52,11 @@ def test_one_sqlite_file_has_many_spellings(tmp_path: Path, url: str) -> None:
     (tmp_path / "alias.db").symlink_to(tmp_path / "data" / "acme.db")
     (tmp_path / "hard.db").hardlink_to(tmp_path / "data" / "acme.db")
     first = at(tmp_path, "sqlite:///data/acme.db")
-    assert first.shares_database_with(at(tmp_path, url.format(folder=tmp_path)))
-    assert not first.shares_database_with(at(tmp_path, "sqlite:///data/beta.db"))
+    same, another = at(tmp_path, url.format(folder=tmp_path)), at(tmp_path, "sqlite:///data/beta.db")
+    assert first.shares_database_with(same)
+    assert meet(first, same)
+    assert not first.shares_database_with(another)
+    assert not meet(first, another)
 
 
 @pytest.mark.parametrize(
@@ -68,6 +78,7 @@ def test_one_postgresql_database_has_many_spellings(tmp_path: Path, url: str) ->
     first = at(tmp_path, "postgresql://me:pw@db.example.com/acme", "one")
     same = at(tmp_path, url, "two")
     assert first.shares_database_with(same)
+    assert meet(first, same)
     assert same.connection_string.get_secret_value().startswith("postgresql+psycopg://")
 
 
@@ -99,8 +110,12 @@ def test_shared_facts(tmp_path: Path, facts: str) -> None:
     (tmp_path / "linked").symlink_to(tmp_path / "acme.facts")
     first = at(tmp_path, "sqlite:///acme.db")
     assert first.facts_path == tmp_path / "acme.facts"
-    assert first.shares_facts_with(at(tmp_path, "sqlite:///beta.db", facts))
-    assert not first.shares_facts_with(at(tmp_path, "sqlite:///beta.db"))
+    sharing, another = at(tmp_path, "sqlite:///beta.db", facts), at(tmp_path, "sqlite:///beta.db")
+    assert first.shares_facts_with(sharing)
+    assert meet(first, sharing)
+    assert meet(sharing, first)
+    assert not first.shares_facts_with(another)
+    assert not meet(first, another)
 
 
 @pytest.mark.parametrize(
@@ -243,6 +258,9 @@ def test_two_tenants_share_a_prefix(one: str, other: str, store: dict[str, Any],
     """Equal or nested prefixes of one bucket on one server are shared."""
     first, second = in_object_store(one), in_object_store(other, **store)
     assert first.shares_facts_with(second) is second.shares_facts_with(first) is is_shared
+    # Databases that are shared are compared as well.
+    first, second = replace(first, database="one"), replace(second, database="two")
+    assert meet(first, second) is meet(second, first) is is_shared
 
 
 def test_an_endpoint_has_several_spellings() -> None:

@@ -27,7 +27,7 @@ _MERGE = f"{_TAG}merge"
 
 #: More than any configuration needs. A larger document could exhaust the stack, the memory or the time.
 MAX_DEPTH = 50
-MAX_VALUES = 50_000
+MAX_VALUES = 500_000
 _MAX_NUMBER_LENGTH = 400
 
 

@@ -7,7 +7,8 @@ parts that could be read.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,7 +54,7 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 _TENANT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 #: Far more than any configuration has. A device or a log that is named by mistake must not fill the memory.
-MAX_FILE_BYTES = 4 * 2**20
+MAX_FILE_BYTES = 32 * 2**20
 
 _OPEN_TO_ALL = (
     "other machines could reach the service here, and access.mode is none, so that everybody may see and change "
@@ -352,17 +353,25 @@ class _Reader:
             return None
 
     def _check_storage_is_not_shared(self, locations: Mapping[str, StorageLocation]) -> None:
-        names = list(locations)
-        for position, name in enumerate(names):
-            for other in names[:position]:
+        owners: dict[Hashable, list[str]] = defaultdict(list)
+        inside: dict[Hashable, list[str]] = defaultdict(list)
+        for name, location in locations.items():
+            own, around = location.claims()
+            near = {other for place in around for other in owners[place]}
+            near.update(other for place in own for other in inside[place])
+            for place in own:
+                owners[place].append(name)
+            for place in around:
+                inside[place].append(name)
+            for other in [each for each in locations if each in near] if near else ():
                 key_path: KeyPath = ("tenants", name, "storage")
-                if locations[name].shares_database_with(locations[other]):
+                if location.shares_database_with(locations[other]):
                     self._add_problem(
                         (*key_path, "connection_string"),
                         f"tenants {other} and {name} share a storage connection; each needs its own database"
                         " or database_schema",
                     )
-                elif locations[name].shares_facts_with(locations[other]):
+                elif location.shares_facts_with(locations[other]):
                     self._add_problem(
                         (*key_path, "facts_path"),
                         f"tenants {other} and {name} share a facts_path; each needs its own folder or prefix",

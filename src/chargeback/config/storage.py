@@ -8,7 +8,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -104,6 +104,11 @@ class ObjectLocation:
         mine, theirs = f"{self.prefix}/".lstrip("/"), f"{other.prefix}/".lstrip("/")
         return mine.startswith(theirs) or theirs.startswith(mine)
 
+    def enclosing(self) -> list[Hashable]:
+        """Return the prefixes that contain this place, the widest first; the last one is the place itself."""
+        parts = self.prefix.split("/") if self.prefix else []
+        return [(self.server, self.bucket, *parts[:length]) for length in range(len(parts) + 1)]
+
     def secrets(self) -> Iterator[str]:
         """Yield the texts that must not be shown."""
         return secrets_in(self.settings)
@@ -134,6 +139,19 @@ class StorageLocation:
         parts = [url.password, *(value for name in POSTGRESQL_SECRETS for value in url.normalized_query.get(name, ()))]
         of_objects = self.facts_path.secrets() if isinstance(self.facts_path, ObjectLocation) else ()
         return frozenset({text, *(str(part) for part in parts if part), *of_objects})
+
+    def claims(self) -> tuple[set[Hashable], set[Hashable]]:
+        """Return what is this location's own, and that with everything that contains it. Two locations can share
+        something only if one contains what is the other's own."""
+        facts, database = self.facts_path, self.database_file
+        around: list[Hashable]
+        if isinstance(facts, ObjectLocation):
+            around, files = facts.enclosing(), [database]
+        else:
+            real = _real(facts)
+            around, files = [*real.parents, real], [database, facts]
+        own = {self.database, around[-1], *(_inode(file) for file in files if file is not None)} - {None}
+        return own, own.union(around)
 
     def shares_database_with(self, other: StorageLocation) -> bool:
         """Return whether both locations are the same database."""
@@ -294,6 +312,14 @@ def _host(name: str) -> str:
 
 def _real(path: Path) -> Path:
     return Path(os.path.realpath(path))
+
+
+def _inode(path: Path) -> Hashable | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _same_file(one: Path, other: Path) -> bool:
