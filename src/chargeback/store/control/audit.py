@@ -5,15 +5,29 @@ A change is recorded in its own transaction: neither is there without the other.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, delete, exists, func, insert, select
+from sqlalchemy import (
+    JSON,
+    ColumnElement,
+    Connection,
+    RowMapping,
+    Text,
+    delete,
+    exists,
+    func,
+    insert,
+    literal,
+    select,
+)
 
 from chargeback.model.days import Clock, utc_now
-from chargeback.store.control.schema import audit
+from chargeback.store.control.given import relation
+from chargeback.store.control.schema import Instant, audit
 
 #: What can be recorded.
 TAG_CREATED: Final = "tag.created"
@@ -79,6 +93,8 @@ COMMAND_LINE: Final = "command line"
 KEPT: Final = timedelta(days=400)
 
 _MAX_TARGET_LENGTH: Final = 2000
+_GIVEN: Final = ("what", "target", "before", "after")
+_TYPES: Final = {"before": JSON(), "after": JSON()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,20 +129,18 @@ class AuditFilter:
 
 def record(connection: Connection, who: str, entries: Iterable[AuditEntry], clock: Clock = utc_now) -> None:
     """Add entries to the log, in the transaction of the changes that they are about."""
-    now = clock()
     rows = [
-        {
-            "at": now,
-            "who": who,
-            "what": entry.what,
-            "target": entry.target[:_MAX_TARGET_LENGTH],
-            "before": None if entry.before is None else dict(entry.before),
-            "after": None if entry.after is None else dict(entry.after),
-        }
-        for entry in entries
+        [entry.what, entry.target[:_MAX_TARGET_LENGTH], _json(entry.before), _json(entry.after)] for entry in entries
     ]
-    if rows:
-        connection.execute(insert(audit), rows)
+    if not rows:
+        return
+    given_rows = relation(connection, rows, _GIVEN, _TYPES)
+    found = select(literal(clock(), Instant), literal(who, Text), *(given_rows.c[name] for name in _GIVEN))
+    connection.execute(insert(audit).from_select(("at", "who", *_GIVEN), found))
+
+
+def _json(values: Mapping[str, Any] | None) -> str | None:
+    return None if values is None else json.dumps(dict(values))
 
 
 def audit_entries(
