@@ -10,9 +10,12 @@ as made by ``who``.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from functools import lru_cache
+from itertools import chain
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -46,7 +49,7 @@ from chargeback.store.control.catalogue import instant_of_change
 from chargeback.store.control.given import EntityIds, among, relation
 from chargeback.store.control.inventory_lists import bytewise, contains
 from chargeback.store.control.schema import Instant, identities, past_tags, resources, tags, tenant
-from chargeback.store.control.tag_periods import Effect, HeldTag, OnExisting, first_day, place_value
+from chargeback.store.control.tag_periods import Effect, HeldTag, OnExisting, place_value
 
 RESOURCE: Final = "resource"
 IDENTITY: Final = "identity"
@@ -58,6 +61,8 @@ _VALUE: Final = tuple(tags.c[name] for name in _VALUE_NAMES)
 #: What a tag says of itself. Since when it is known as it is, is a matter of history.
 _TAG: Final = tuple(column for column in tags.c if column is not tags.c.known_from)
 _AT_ONCE: Final = 1000
+#: How many of the latest values are in memory only once, for all that have them.
+_SHARED: Final = 10_000
 _EntityKey = tuple[str, str, str]
 
 
@@ -111,17 +116,15 @@ class BulkCounts:
     updated: int = 0
     skipped: int = 0
 
+    @classmethod
+    def of(cls, effects: Iterable[Effect]) -> BulkCounts:
+        """Count what became of some writes."""
+        counts = Counter(effects)
+        return cls(counts[Effect.CREATED], counts[Effect.UPDATED], counts[Effect.SKIPPED])
+
     def __add__(self, other: BulkCounts) -> BulkCounts:
         """Return the sum."""
         return BulkCounts(self.created + other.created, self.updated + other.updated, self.skipped + other.skipped)
-
-
-_NO_COUNTS: Final = BulkCounts()
-_COUNTS: Final = {
-    Effect.CREATED: BulkCounts(created=1),
-    Effect.UPDATED: BulkCounts(updated=1),
-    Effect.SKIPPED: BulkCounts(skipped=1),
-}
 
 
 @dataclass
@@ -131,15 +134,15 @@ class _Plan:
 
     before: Mapping[_EntityKey, tuple[HeldTag, ...]]
     after: dict[_EntityKey, tuple[HeldTag, ...]] = field(default_factory=dict)
-    counts: dict[tuple[str, str], BulkCounts] = field(default_factory=dict)
+    effects: dict[tuple[str, str], list[Effect]] = field(default_factory=dict)
 
     def add(self, tag: TagWrite, existing: OnExisting) -> Effect:
         """Add a write; it sees those before it."""
-        known = self.after.get(tag.entity_key, self.before.get(tag.entity_key, ()))
+        entity_key = tag.entity_key
+        known = self.after.get(entity_key, self.before.get(entity_key, ()))
         name = f"The tag {tag.tag_key} of the {tag.entity_type} {tag.entity_id}"
-        self.after[tag.entity_key], effect = place_value(name, known, tag.dated, existing)
-        entity = (tag.entity_type, tag.entity_id)
-        self.counts[entity] = self.counts.get(entity, _NO_COUNTS) + _COUNTS[effect]
+        self.after[entity_key], effect = place_value(name, known, tag.dated, existing)
+        self.effects.setdefault(entity_key[:2], []).append(effect)
         return effect
 
     def changes(self) -> Iterator[tuple[_EntityKey, HeldTag | None, HeldTag | None]]:
@@ -162,7 +165,7 @@ def every_tag(connection: Connection) -> Iterator[tuple[str, str, str, DatedValu
     """Yield (entity_type, entity_id, tag_key, value) of all tags; the values of a key in the order of their dates."""
     columns = (tags.c.entity_type, tags.c.entity_id, tags.c.tag_key, *_VALUE)
     for row in connection.execute(select(*columns).order_by(tags.c.valid_from.nulls_first())):
-        yield row[0], row[1], row[2], DatedValue(row[3], Period(row[4], row[5]))
+        yield row[0], row[1], row[2], _dated(row[3], row[4], row[5])
 
 
 def every_tag_as_of(connection: Connection, at: datetime) -> Iterator[tuple[str, str, str, DatedValue]]:
@@ -171,7 +174,13 @@ def every_tag_as_of(connection: Connection, at: datetime) -> Iterator[tuple[str,
     past = select(*_of(past_tags)).where(past_tags.c.known_from <= at, past_tags.c.known_until > at)
     known = union_all(present, past).subquery()
     for row in connection.execute(select(known).order_by(known.c.valid_from.nulls_first())):
-        yield row[0], row[1], row[2], DatedValue(row[3], Period(row[4], row[5]))
+        yield row[0], row[1], row[2], _dated(row[3], row[4], row[5])
+
+
+@lru_cache(_SHARED)
+def _dated(value: str, first: date | None, end: date | None) -> DatedValue:
+    """Return a stored value; most have no dates, and many entities have the same."""
+    return DatedValue(value, Period(first, end))
 
 
 def changed_between(connection: Connection, since: datetime, until: datetime | None) -> bool:
@@ -323,7 +332,7 @@ def write_many(
     at = _raise_revision(connection)
     plan = _plan(connection, writes, override=override, replace_periods=replace_periods)
     _apply(connection, tenant_id, plan, created_by, who, at)
-    return sum(plan.counts.values(), _NO_COUNTS)
+    return BulkCounts.of(chain.from_iterable(plan.effects.values()))
 
 
 def preview_writes(
@@ -335,7 +344,7 @@ def preview_writes(
         TagConflict: two values of a key would hold on the same days.
     """
     plan = _plan(connection, writes, override=override, replace_periods=replace_periods)
-    return dict(sorted(plan.counts.items()))
+    return {entity: BulkCounts.of(effects) for entity, effects in sorted(plan.effects.items())}
 
 
 def _plan(connection: Connection, writes: Sequence[TagWrite], *, override: bool, replace_periods: bool) -> _Plan:
@@ -357,7 +366,8 @@ def _apply(connection: Connection, tenant_id: str, plan: _Plan, created_by: str,
     """Write what a plan changes; removals come first, because of two tags of a key only one may have no first day."""
     changes = list(plan.changes())
     _delete(connection, [before.tag_id for _, before, after in changes if before is not None and after is None], at)
-    _update(connection, [after for _, before, after in changes if before is not None and after is not None], at)
+    kept = [(before, after) for _, before, after in changes if before is not None and after is not None]
+    _update(connection, kept, at)
     new = [(entity_key, after.held) for entity_key, before, after in changes if before is None and after is not None]
     _insert(connection, tenant_id, new, created_by, at)
     record(connection, who, (_entry(*each) for each in changes))
@@ -377,14 +387,12 @@ def _existing(connection: Connection, entity_keys: Collection[_EntityKey]) -> di
     given_rows = relation(connection, [list(entity_key) for entity_key in dict.fromkeys(entity_keys)], _ENTITY_KEY)
     same_key = and_(*(tags.c[name] == given_rows.c[name] for name in _ENTITY_KEY))
     columns = (*(tags.c[name] for name in _ENTITY_KEY), tags.c.tag_id, *_VALUE)
-    found: dict[_EntityKey, list[HeldTag]] = {}
-    for row in connection.execute(select(*columns).join(given_rows, same_key)):
-        held = HeldTag(row[3], DatedValue(row[4], Period(row[5], row[6])))
-        found.setdefault((row[0], row[1], row[2]), []).append(held)
-    return {
-        entity_key: tuple(sorted(values, key=lambda each: first_day(each.during)))
-        for entity_key, values in found.items()
-    }
+    asked = select(*columns).join(given_rows, same_key).order_by(tags.c.valid_from.nulls_first())
+    found: dict[_EntityKey, tuple[HeldTag, ...]] = {}
+    for entity_type, entity_id, tag_key, tag_id, value, first, end in connection.execute(asked):
+        entity_key = (entity_type, entity_id, tag_key)
+        found[entity_key] = (*found.get(entity_key, ()), HeldTag(tag_id, _dated(value, first, end)))
+    return found
 
 
 def _row(connection: Connection, entity_key: _EntityKey, first: date | None) -> RowMapping:
@@ -401,12 +409,12 @@ def _entry(entity_key: _EntityKey, before: HeldTag | None, after: HeldTag | None
 def _audited(tag: HeldTag | None) -> dict[str, str] | None:
     if tag is None:
         return None
-    dates = {"valid_from": tag.during.first, "valid_to": tag.during.end}
-    return {"tag_value": tag.held.value} | {name: str(day) for name, day in dates.items() if day is not None}
+    return {name: text for name, text in zip(_VALUE_NAMES, _fields(tag.held), strict=True) if text is not None}
 
 
 def _fields(held: DatedValue) -> list[str | None]:
-    return [held.value, *(None if day is None else day.isoformat() for day in (held.during.first, held.during.end))]
+    first, end = held.during.first, held.during.end
+    return [held.value, None if first is None else first.isoformat(), None if end is None else end.isoformat()]
 
 
 def _insert(
@@ -426,12 +434,14 @@ def _insert(
     connection.execute(insert(tags).from_select(("tenant_id", *given, "created_by", "created_at", "known_from"), rows))
 
 
-def _update(connection: Connection, changed: Sequence[HeldTag], at: datetime) -> None:
+def _update(connection: Connection, changed: Sequence[tuple[HeldTag, HeldTag]], at: datetime) -> None:
     if not changed:
         return
-    rows = [[each.tag_id, *_fields(each.held)] for each in changed]
+    rows = [[after.tag_id, *_fields(after.held)] for _, after in changed]
     given_rows = relation(connection, rows, ("tag_id", *_VALUE_NAMES), _TYPES)
-    values = {name: given_rows.c[name] for name in _VALUE_NAMES} | {"known_from": at}
+    # Dates that are written, even the same ones, are written into their indexes again.
+    names = _VALUE_NAMES if any(before.during != after.during for before, after in changed) else _VALUE_NAMES[:1]
+    values = {name: given_rows.c[name] for name in names} | {"known_from": at}
     _remember(connection, given_rows, at)
     connection.execute(update(tags).where(tags.c.tag_id == given_rows.c.tag_id).values(values))
 

@@ -159,10 +159,7 @@ def tags_as_of(connection: Connection, at: datetime) -> TagIndex:
 
 def _made(found: Iterable[tuple[str, str, str, DatedValue]]) -> TagIndex:
     by_type: dict[str, dict[str, dict[str, tuple[DatedValue, ...]]]] = defaultdict(lambda: defaultdict(dict))
-    # Most tags have no dates, and a value that many entities have.
-    shared: dict[DatedValue, tuple[DatedValue, ...]] = {}
     for entity_type, entity_id, key, held in found:
         tags = by_type[entity_type][entity_id]
-        one = shared.setdefault(held, (held,))
-        tags[key] = tags[key] + one if key in tags else one
+        tags[key] = (*tags[key], held) if key in tags else (held,)
     return TagIndex(dict(by_type[control.IDENTITY]), dict(by_type[control.RESOURCE]))
