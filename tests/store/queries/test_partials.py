@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -221,6 +222,17 @@ def test_a_query_reads_the_rows_rather_than_sum_very_many(
     monkeypatch.setattr(module, "_MAX_ROWS_AT_ONCE", 6)
     assert not _uses_partials(read, facts, "identity_id")
     assert [path.name[:10] for path in _files(facts)] == [str(MONDAY + timedelta(days=7))]
+
+
+def test_large_days_are_summed_one_by_one(ask: Ask, facts: FactTables, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files of a week are summed together, or one by one if they have many rows: the same bytes."""
+    write_shares(facts, [Share(day, f"sa-{n}", "1.5") for day in DAYS for n in range(3)])
+    _make(ask, facts)
+    together = {path.parent.name + path.name[:10]: path.read_bytes() for path in _files(facts)}
+    shutil.rmtree(facts.root / PARTIALS)
+    monkeypatch.setattr(module, "_MAX_ROWS_AT_ONCE", 1)
+    _make(ask, facts)
+    assert {path.parent.name + path.name[:10]: path.read_bytes() for path in _files(facts)} == together
 
 
 def test_where_nothing_can_be_written_the_rows_are_read(read: Read, facts: FactTables) -> None:

@@ -228,8 +228,10 @@ class _Partials:
         known = kept[0].sources.items() if kept else ()
         reused = {day: digest for day, digest in known if day not in days or wanted.get(day) == digest}
         with suppress(StorageError, OSError):
-            with _at_hand([file for file in files if file.day not in reused]) as files_at_hand:
-                parts = [self._sum(file) for file in files_at_hand]
+            with _at_hand([file for file in files if file.day not in reused]) as missing:
+                # A query costs as much as summing some thousand rows; but the rows of large days fill the memory.
+                is_small = sum(file.rows for file in missing) <= _MAX_ROWS_AT_ONCE
+                parts = [self._sum(some) for some in ([missing] if is_small else [[file] for file in missing]) if some]
             if reused:
                 parts.append(self._kept_rows(kept[0], list(reused)))
             rows = pa.concat_tables(parts).sort_by("date")
@@ -240,15 +242,21 @@ class _Partials:
         sql = f"SELECT * FROM {_PARTIAL_SOURCE} WHERE date IN (SELECT unnest($days::DATE[]))"
         return self._cursor.table(sql, {"files": [kept.path], "days": days})
 
-    def _sum(self, file: DayFile) -> pa.Table:
-        """The sums of a data file, which is compared with its digest: sums of damaged rows would outlive the damage."""
+    def _sum(self, files: Sequence[DayFile]) -> pa.Table:
+        """The sums of data files, which are compared with their digests: sums of damaged rows would outlive the
+        damage."""
         needed = {"timestamp", *self._columns}.union(*(each.reads for each in self._dataset.measures))
-        rows = self._cursor.register(self._cursor.new_name("rows_of_file"), read_file(file, sorted(needed)))
+        parts = []
+        for file in files:
+            rows = read_file(file, sorted(needed))
+            dates = pa.repeat(pa.scalar(file.day, pa.date32()), rows.num_rows)
+            parts.append(rows.append_column("date", dates))
+        name = self._cursor.register(self._cursor.new_name("rows_of_files"), pa.concat_tables(parts))
         try:
-            grouped = f"{_definition(self._dataset, self._columns)} FROM {rows} GROUP BY ALL"
-            return self._cursor.table(f"SELECT $day::DATE AS date, * FROM ({grouped}) ORDER BY ALL", {"day": file.day})
+            grouped = f"{_definition(self._dataset, self._columns)}, date FROM {name} GROUP BY ALL"
+            return self._cursor.table(f"SELECT date, * EXCLUDE (date) FROM ({grouped}) ORDER BY ALL", {})
         finally:
-            self._cursor.unregister(rows)
+            self._cursor.unregister(name)
 
 
 def _matching(kept: Sequence[PartialFile], files: Sequence[DayFile], days: DayRange) -> PartialFile | None:
