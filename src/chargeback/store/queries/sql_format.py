@@ -24,10 +24,12 @@ _SEPARATOR = r"[;\t\r\n]"
 # What may begin a formula there. The apostrophe is among them, so that those that were added differ from others.
 _AFTER_SEPARATOR = r"""[=+\-@'"]"""
 _AT_START = r"[=+\-@'\t\r\n]"
-_NEEDS_CARE = rf"""^{_AT_START}|[",;\t\r\n]"""
+# A text with one of these anywhere, or one of those at its beginning, is not written as it is.
+_CARE_INSIDE = '",;\t\r\n'
+_CARE_FIRST = "=+-@'"
 _INNER = re.compile(rf"({_SEPARATOR})(?={_AFTER_SEPARATOR})")
 _START = re.compile(_AT_START)
-_CARE = re.compile(_NEEDS_CARE)
+_CARE = re.compile(rf"^{_AT_START}|[{_CARE_INSIDE}]")
 
 
 def named(expressions: Mapping[str, str]) -> str:
@@ -143,8 +145,12 @@ def csv_text(expression: str) -> str:
     inner = literal(f"({_SEPARATOR})({_AFTER_SEPARATOR})")
     guarded = f"regexp_replace({expression}, {inner}, '\\1''\\2', 'g')"
     first = f"CASE WHEN regexp_matches({expression}, {literal('^' + _AT_START)}) THEN '''' ELSE '' END"
+    # A regular expression is tried on every row; of these functions the database keeps the result for each distinct
+    # text. It would join a list of constants (IN), and then lose the order of the rows.
+    tests = [f"contains({expression}, {literal(mark)})" for mark in _CARE_INSIDE]
+    tests += [f"starts_with({expression}, {literal(mark)})" for mark in _CARE_FIRST]
     return (
-        f"CASE WHEN regexp_matches({expression}, {literal(_NEEDS_CARE)}) "
+        f"CASE WHEN {' OR '.join(tests)} "
         f"""THEN '"' || {first} || replace({guarded}, '"', '""') || '"' ELSE {expression} END"""
     )
 
