@@ -352,7 +352,7 @@ def reconciliation(
 ) -> ReconciliationAnswer:
     """Return the reconciliation of ``days``, see :func:`grouped_reconciliation`, with the state of each day or the name
     of each resource."""
-    states = states_seen(reader, connection)
+    states = states_seen(reader, connection, days)
     found = grouped_reconciliation(reader, connection, states, catalogue, days, by)
     of_days, of_values = [], []
     if by == DAY:
@@ -394,8 +394,8 @@ def grouped_reconciliation(
     days: DayRange,
     by: str = DAY,
 ) -> Reconciliation:
-    """Return the bill and the charges of ``days``, grouped by :data:`ReconciledBy`. ``states`` are those of all known
-    days, ``catalogue`` has the present policies.
+    """Return the bill and the charges of ``days``, grouped by :data:`ReconciledBy`. ``states`` are those of them that
+    are known, ``catalogue`` has the present policies.
 
     Raises:
         QueryTimeout: the query was cancelled.

@@ -81,7 +81,7 @@ def tie_out(
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
     """
-    states = states_seen(reader, connection)
+    states = states_seen(reader, connection, days)
     found = grouped_reconciliation(reader, connection, states, tenant.rules.catalogue, days)
     calculated = [day for day in found.items if not day.waits]
     statements = StatedAmount.sum(amounts, tenant.currency)
