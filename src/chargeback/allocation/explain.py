@@ -1,9 +1,9 @@
 """The explanation of one amount: a line is calculated once more, and every intermediate result is kept.
 
-It uses the functions that :mod:`~chargeback.allocation.day` uses, for one line instead of a day: the portions, the
-targets of each method, and the exact split. It is a pure function of the day's evidence and policies. One topic's part
-of a line is explained in the same way: topics take the place of identities, as in
-:mod:`~chargeback.allocation.topics`.
+It uses the functions that :mod:`~chargeback.allocation.day` uses, for one line instead of a day: the portions and the
+targets of each method; of the exact split it makes the share of one identity. It is a pure function of the day's
+evidence and policies. One topic's part of a line is explained in the same way: topics take the place of identities, as
+in :mod:`~chargeback.allocation.topics`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from datetime import date
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from fractions import Fraction
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,7 +23,6 @@ from chargeback.allocation.columns import integers_of
 from chargeback.allocation.day import Allocation, Evidence
 from chargeback.allocation.methods import EVEN_ACTIVE, PROPORTIONAL, RELATIONS, AllocationMethod, MethodKind
 from chargeback.allocation.policies import UNKNOWN, Policy, PolicyCatalogue, Portion
-from chargeback.allocation.split import split_in_order
 from chargeback.allocation.targets import (
     AllocationTargets,
     PortionCost,
@@ -63,8 +62,7 @@ class MethodAttempt:
         return self.why_not is None
 
 
-@dataclass(frozen=True, slots=True)
-class Participant:
+class Participant(NamedTuple):
     """An identity that shares the portion: its part of the evidence (None if all parts are equal), and its ``weight``
     of the ``whole``; or, with the id :data:`OTHERS`, others together."""
 
@@ -287,7 +285,8 @@ class _LineSplit:
             total = from_units(group.total, group.usage.type.scale)
         elif method.kind is MethodKind.PROPORTIONAL:
             values, total = [from_units(weight) for weight in weights], from_units(group.total)
-        order = sorted(range(len(ids)), key=lambda index: (-weights[index], index))
+        # A reversed sort keeps the order of equals.
+        order = sorted(range(len(ids)), key=weights.__getitem__, reverse=True)
         whole = sum(weights)
         return UsageSplit(
             " + ".join(method.arguments) if method.kind is MethodKind.USAGE else None,
@@ -302,18 +301,19 @@ class _LineSplit:
         if identity_id not in ids:
             return None
         index, units, whole = ids.index(identity_id), abs(cost.units), sum(weights)
-        divided = [divmod(units * weight, whole) for weight in weights]
-        floor, remainder = divided[index]
-        larger = sum(other > remainder for _, other in divided)
-        equal_before = sum(other == remainder for _, other in divided[:index])
-        share = split_in_order(cost.units, weights)[index]
+        remainders = [units * weight % whole for weight in weights]
+        floor, remainder = divmod(units * weights[index], whole)
+        spare = sum(remainders) // whole
+        larger = sum([other > remainder for other in remainders])
+        rank = larger + remainders[:index].count(remainder) + 1
+        share = floor + (rank <= spare)
         return ShareArithmetic(
             Fraction(units * weights[index], whole),
             floor,
-            units - sum(quotient for quotient, _ in divided),
-            larger + equal_before + 1,
-            abs(share) > floor,
-            from_units(share),
+            spare,
+            rank,
+            share > floor,
+            from_units(share if cost.units >= 0 else -share),
         )
 
     def _ids(self, group: TargetGroup) -> list[str]:
@@ -438,7 +438,7 @@ def _why_not_among(topic: str, applied: MethodAttempt, plan: TopicPlan) -> str:
 def _of_topics(usage_split: UsageSplit) -> UsageSplit:
     """Return what decided the line, with the names of topics."""
     named = tuple(
-        replace(each, identity_id=UNATTRIBUTED if each.identity_id == UNALLOCATED else each.identity_id[len(MARK) :])
+        each._replace(identity_id=UNATTRIBUTED if each.identity_id == UNALLOCATED else each.identity_id[len(MARK) :])
         for each in usage_split.participants
     )
     return replace(usage_split, participants=named)

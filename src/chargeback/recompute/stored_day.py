@@ -12,11 +12,12 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from chargeback.allocation.columns import total_of
 from chargeback.allocation.explain import PortionExplanation
 from chargeback.errors import DamagedFacts, HistoryGone
 from chargeback.model.chargeback import METRICS_UNAVAILABLE
 from chargeback.model.days import DayRange
-from chargeback.model.money import total
+from chargeback.model.money import checked_sum
 from chargeback.store.control.catalogue import files_of_day
 from chargeback.store.control.day_revisions import Revision, read_day_revisions
 from chargeback.store.control.days import METRICS, DayState, read_days
@@ -67,7 +68,7 @@ class LineRows:
     @classmethod
     def of(cls, rows: pa.Table, line: Mapping[str, Any] | None) -> LineRows:
         """Return what the rows of a line are together; None for a line whose bill is lost."""
-        charged = total(rows["amount"].to_pylist())
+        charged = checked_sum(total_of(rows["amount"]))
         return cls(rows.num_rows, charged, None if line is None else charged == line["total_cost"])
 
 

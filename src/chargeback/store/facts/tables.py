@@ -373,6 +373,7 @@ def read_files(name: str, day: date, files: Iterable[DayFile]) -> pa.Table:
     for file in files:
         with translate_file_errors(name):
             stored = read_file(file)
-        dated = stored.append_column(pa.field("date", pa.date32()), pa.array([day] * stored.num_rows, pa.date32()))
+        dates = pa.repeat(pa.scalar(day, pa.date32()), stored.num_rows)
+        dated = stored.append_column(pa.field("date", pa.date32()), dates)
         parts.append(completed(name, dated))
     return pa.concat_tables(parts)
