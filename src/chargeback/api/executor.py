@@ -26,11 +26,10 @@ from chargeback.reports.statements.content import Statements
 from chargeback.reports.tenant_view import TenantView
 from chargeback.store.control.given import EntityIds
 from chargeback.store.control.tags import IDENTITY, RESOURCE
-from chargeback.store.queries.ahead import last_weeks
 from chargeback.store.queries.daily_totals import DayTotals
 from chargeback.store.queries.engine import CancellationToken, QueryEngine, interruptible
 from chargeback.store.queries.lookups import LookupCaches
-from chargeback.store.queries.partials import make_partials
+from chargeback.store.queries.partials import last_weeks, make_partials
 from chargeback.store.queries.posted import PostedReader, open_posted
 from chargeback.store.queries.reader import TenantReader, open_reader, version_reader
 from chargeback.store.queries.revision_cache import RevisionCache
@@ -61,6 +60,8 @@ _STREAM_THREADS = 2
 _MOST_SEARCHED = 16
 #: For how many months, by one grouping each, the statements are cached.
 _MOST_STATEMENTS = 4
+#: How much of the room for copies may be used before anyone has asked for them.
+_PART_OF_COPIES: Final = 4
 #: How many bytes of responses are cached.
 ROOM: Final = 32 * 2**20
 #: Work that belongs to no tenant.
@@ -224,7 +225,7 @@ class RequestExecutor:
             return
 
         def _prepare() -> None:
-            weeks = list(last_weeks(version.snapshots, copies))
+            weeks = list(last_weeks(version.snapshots, copies.max_bytes // _PART_OF_COPIES))
             try:
                 for _, files in weeks:
                     with copies.lent(files, self._closing.check):
@@ -236,7 +237,8 @@ class RequestExecutor:
                 log.info("tenant %s: the next questions are not prepared: %s", tenant.tenant_name, error)
 
         versions = {name: table.version for name, table in version.snapshots.items()}
-        self._prepared.get(tenant.tenant_name, versions, lambda: self._ahead.submit(_prepare))
+        with suppress(RuntimeError):  # the service ends
+            self._prepared.get(tenant.tenant_name, versions, lambda: self._ahead.submit(_prepare))
 
     def waiting(self, pool: str) -> int:
         """Return how much work waits for a thread of one of :attr:`POOLS`, in all tenants."""

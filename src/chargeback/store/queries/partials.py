@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, timedelta
 from typing import Final, TypeVar
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ from chargeback.model.days import DayRange
 from chargeback.store.facts.files import DayFile, read_file
 from chargeback.store.facts.partial_files import ONE_WEEK, PartialFile, PartialFiles, by_week, sources_of
 from chargeback.store.facts.places import DISK
+from chargeback.store.facts.tables import Snapshots
 from chargeback.store.queries.datasets import DATASETS, Dataset
 from chargeback.store.queries.engine import Cursor
 from chargeback.store.queries.scan import SOURCE, Condition, Scan
@@ -48,6 +49,8 @@ TAG_VALUE: Final = "tag_value"
 _PARTIAL_SOURCE: Final = "read_parquet($files, hive_partitioning = false)"
 # Runs make partial aggregates. A query makes a lost one only if that hardly slows it down.
 _MAX_ROWS_AT_ONCE: Final = 250_000
+#: The days of history that a forecast is made of.
+_HISTORY: Final = timedelta(days=260)
 
 
 @dataclass(frozen=True)
@@ -135,6 +138,18 @@ def make_partials(cursor: Cursor, partials: PartialFiles, dataset: Dataset, file
         with suppress(StorageError, OSError), _at_hand(of_week) as files_at_hand:
             for columns in dataset.partials:
                 _Partials(cursor, partials, dataset, columns).ensure(files_at_hand, DayRange(week, week + ONE_WEEK))
+
+
+def last_weeks(tables: Snapshots, room: int) -> Iterator[tuple[Dataset, Sequence[DayFile]]]:
+    """Yield what questions are expected to read: the files of each week and dataset, the newest first, as far back as a
+    forecast looks, as long as they take at most ``room`` bytes together."""
+    found = [(week, each, files) for each in DATASETS for week, files in by_week(tables[each.table].files).items()]
+    found.sort(key=lambda each: each[0], reverse=True)
+    for week, dataset, files in found:
+        room -= sum(file.size or 0 for file in files)
+        if room < 0 or found[0][0] - week > _HISTORY:
+            return
+        yield dataset, files
 
 
 @contextmanager
