@@ -13,6 +13,7 @@ import pytest
 
 from chargeback.config import load_configuration
 from chargeback.config.configuration import TopicStatus
+from chargeback.config.storage import StorageLocation
 from chargeback.errors import ConfigurationError
 from tests.config.conftest import CLOUD, Load, Problems, tenant
 
@@ -358,3 +359,22 @@ def test_what_drives_costs_is_measured(load: Load, problems: Problems) -> None:
     (problem,) = problems(tenant(anomalies="{drivers: {KAFKA: byts_in}}"))
     assert problem.startswith("tenants.acme.anomalies.drivers.KAFKA: no policy uses the measure byts_in; there are ")
     assert "bytes_in" in problem
+
+
+def test_many_tenants_are_not_compared_pair_by_pair(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many tenants, only those are compared that have something in common; each such pair is a mistake."""
+    compared: list[str] = []
+
+    def _shares(one: StorageLocation, other: StorageLocation) -> bool:
+        compared.append(f"{one.database_file} {other.database_file}")
+        return False
+
+    monkeypatch.setattr(StorageLocation, "shares_database_with", _shares)
+    text = "tenants:\n" + "".join(
+        f"  t{number}: {{ecosystem: confluent_cloud, tenant_id: t{number}, plugin_settings: {{{CLOUD}}}, "
+        f'storage: {{connection_string: "sqlite:///{number}.db", facts_path: {facts}}}}}\n'
+        for number, facts in enumerate([*(f"facts/{number}" for number in range(50)), "facts/7/inside"])
+    )
+    with pytest.raises(ConfigurationError, match="tenants t7 and t50 share a facts_path"):
+        load(text)
+    assert [each.split("/")[-1] for each in compared] == ["7.db"]
