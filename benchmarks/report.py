@@ -27,7 +27,8 @@ _PACKAGES: Final = ("duckdb", "deltalake", "pyarrow", "sqlalchemy", "fastapi", "
 # Smaller differences are noise.
 _WORSE: Final = 1.3
 _WORSE_BY: Final = {"ms": 5.0, "MiB": 25.0}
-_SIZES: Final = {"MiB", "rows"}
+#: The units of what a slower machine makes worse; sizes, counts and shares are what they are.
+_OF_SPEED: Final = {"ms", "s", "1/s", "rows/s"}
 
 
 def document(figures: Sequence[Figure], *, quick: bool) -> dict[str, Any]:
@@ -78,8 +79,8 @@ def last_committed() -> dict[str, Any] | None:
 def regressions(figures: Sequence[Figure], before: dict[str, Any]) -> list[str]:
     """Return a sentence for each figure that is clearly worse than before.
 
-    A figure is compared by its ratio to its floor or, without one, to the yardstick. Sizes are compared directly; a
-    time or a rate without floor and yardstick in both runs is left out.
+    A figure is compared by its ratio to its floor or, without one, to the yardstick. Sizes, counts and shares are
+    compared directly; a time or a rate without floor and yardstick in both runs is left out.
     """
     known = {figure.key: figure for figure in map(Figure.from_json, before["figures"])}
     found = []
@@ -90,9 +91,9 @@ def regressions(figures: Sequence[Figure], before: dict[str, Any]) -> list[str]:
         ratio = then.value / now.value if now.more_is_better else now.value / then.value
         if now.floor and then.floor:
             ratio *= now.floor / then.floor if now.more_is_better else then.floor / now.floor
-        elif now.yardstick and then.yardstick and now.unit not in _SIZES:
+        elif now.yardstick and then.yardstick and now.unit in _OF_SPEED:
             ratio *= then.yardstick / now.yardstick
-        elif now.unit not in _SIZES:
+        elif now.unit in _OF_SPEED:
             continue
         if ratio > _WORSE and abs(now.value - then.value) > _WORSE_BY.get(now.unit, 0.0):
             found.append(f"{now.key}: {number(now.value)} {now.unit}, was {number(then.value)} ({ratio:.1f} × worse)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 
+import pytest
 from benchmarks.measure import Figure
 from benchmarks.report import document, regressions
 
@@ -43,11 +44,14 @@ def test_without_a_floor_the_yardstick_is_compared() -> None:
     assert regressions([replace(before, value=40.0, yardstick=None)], kept) == []
 
 
-def test_more_memory_is_named_whatever_the_machine() -> None:
-    """Sizes are compared directly, because they do not depend on the speed of the machine."""
-    before = Figure("calculate", "peak memory", 300.0, "MiB")
-    found = regressions([replace(before, value=600.0, yardstick=40.0)], document([before], quick=False))
-    assert found == ["calculate / peak memory: 600 MiB, was 300 (2.0 × worse)"]
+@pytest.mark.parametrize("unit", ["MiB", "kB", "requests", "%", ""])
+def test_what_has_no_speed_is_compared_whatever_the_machine(unit: str) -> None:
+    """Sizes, counts and shares are compared directly, because they do not depend on the speed of the machine."""
+    before = Figure("calculate", "peak", 300.0, unit, yardstick=40.0)
+    kept = document([before], quick=False)
+    found = regressions([replace(before, value=600.0, yardstick=80.0)], kept)
+    assert found == [f"calculate / peak: 600 {unit}, was 300 (2.0 × worse)"]
+    assert regressions([replace(before, yardstick=4.0)], kept) == []
 
 
 def test_new_figures_have_nothing_to_be_compared_with() -> None:
