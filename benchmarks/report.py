@@ -91,10 +91,10 @@ def regressions(figures: Sequence[Figure], before: dict[str, Any]) -> list[str]:
         ratio = then.value / now.value if now.more_is_better else now.value / then.value
         if now.floor and then.floor:
             ratio *= now.floor / then.floor if now.more_is_better else then.floor / now.floor
-        elif now.yardstick and then.yardstick and now.unit in _OF_SPEED:
-            ratio *= then.yardstick / now.yardstick
         elif now.unit in _OF_SPEED:
-            continue
+            if not (now.yardstick and then.yardstick):
+                continue
+            ratio *= then.yardstick / now.yardstick
         if ratio > _WORSE and abs(now.value - then.value) > _WORSE_BY.get(now.unit, 0.0):
             found.append(f"{now.key}: {number(now.value)} {now.unit}, was {number(then.value)} ({ratio:.1f} × worse)")
     return found

@@ -236,9 +236,8 @@ class RequestExecutor:
             except (ChargebackError, OSError) as error:
                 log.info("tenant %s: the next questions are not prepared: %s", tenant.tenant_name, error)
 
-        versions = {name: table.version for name, table in version.snapshots.items()}
         with suppress(RuntimeError):  # the service ends
-            self._prepared.get(tenant.tenant_name, versions, lambda: self._ahead.submit(_prepare))
+            self._prepared.get(tenant.tenant_name, version.snapshots, lambda: self._ahead.submit(_prepare))
 
     def waiting(self, pool: str) -> int:
         """Return how much work waits for a thread of one of :attr:`POOLS`, in all tenants."""

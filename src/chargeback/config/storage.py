@@ -97,13 +97,6 @@ class ObjectLocation:
             return self
         return replace(self, settings=self.settings.model_copy(update={"retry_seconds": max(int(seconds), 1)}))
 
-    def overlaps(self, other: ObjectLocation) -> bool:
-        """Return whether both are the same place, or one contains the other."""
-        if (self.server, self.bucket) != (other.server, other.bucket):
-            return False
-        mine, theirs = f"{self.prefix}/".lstrip("/"), f"{other.prefix}/".lstrip("/")
-        return mine.startswith(theirs) or theirs.startswith(mine)
-
     def enclosing(self) -> list[Hashable]:
         """Return the prefixes that contain this place, the widest first; the last one is the place itself."""
         parts = self.prefix.split("/") if self.prefix else []
@@ -143,29 +136,30 @@ class StorageLocation:
     def claims(self) -> tuple[set[Hashable], set[Hashable]]:
         """Return what is this location's own, and that with everything that contains it. Two locations can share
         something only if one contains what is the other's own."""
-        facts, database = self.facts_path, self.database_file
-        around: list[Hashable]
-        if isinstance(facts, ObjectLocation):
-            around, files = facts.enclosing(), [database]
-        else:
-            real = _real(facts)
-            around, files = [*real.parents, real], [database, facts]
-        own = {self.database, around[-1], *(_inode(file) for file in files if file is not None)} - {None}
-        return own, own.union(around)
+        database, (facts, around) = self._database_claims(), self._facts_claims()
+        return database | facts, database | around
 
     def shares_database_with(self, other: StorageLocation) -> bool:
         """Return whether both locations are the same database."""
-        mine, theirs = self.database_file, other.database_file
-        return self.database == other.database or bool(mine and theirs and _same_file(mine, theirs))
+        return not self._database_claims().isdisjoint(other._database_claims())
 
     def shares_facts_with(self, other: StorageLocation) -> bool:
         """Return whether the facts of both are in the same place, or one place contains the other."""
-        one, another = self.facts_path, other.facts_path
-        if isinstance(one, ObjectLocation) or isinstance(another, ObjectLocation):
-            return isinstance(one, ObjectLocation) and isinstance(another, ObjectLocation) and one.overlaps(another)
-        mine, theirs = _real(one), _real(another)
-        nested = mine.is_relative_to(theirs) or theirs.is_relative_to(mine)
-        return nested or _same_file(one, another)
+        (mine, around_mine), (theirs, around_theirs) = self._facts_claims(), other._facts_claims()
+        return not (mine.isdisjoint(around_theirs) and theirs.isdisjoint(around_mine))
+
+    def _database_claims(self) -> set[Hashable]:
+        file = self.database_file
+        return {self.database, *(() if file is None else _inode(file))}
+
+    def _facts_claims(self) -> tuple[set[Hashable], set[Hashable]]:
+        facts = self.facts_path
+        if isinstance(facts, ObjectLocation):
+            around = facts.enclosing()
+            return {around[-1]}, set(around)
+        real = _real(facts)
+        own: set[Hashable] = {real, *_inode(facts)}
+        return own, own.union(real.parents)
 
 
 class StorageSettingError(ValueError):
@@ -314,19 +308,13 @@ def _real(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def _inode(path: Path) -> Hashable | None:
+def _inode(path: Path) -> list[Hashable]:
+    """Return what names of the same file or folder have in common; nothing if there is none."""
     try:
         found = path.stat()
     except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
-def _same_file(one: Path, other: Path) -> bool:
-    try:
-        return one.samefile(other)
-    except OSError:
-        return False
+        return []
+    return [(found.st_dev, found.st_ino)]
 
 
 def options_of(url: URL) -> str:

@@ -128,6 +128,11 @@ def read_file(file: DayFile, columns: Sequence[str] | None = None) -> pa.Table:
         raise damaged(file, f"is no Parquet file: {error}") from error
 
 
+def dated(rows: pa.Table, day: date | None) -> pa.Table:
+    """Return rows of a file with its day, which the folder of the file says."""
+    return rows.append_column(pa.field("date", pa.date32()), pa.repeat(pa.scalar(day, pa.date32()), rows.num_rows))
+
+
 def read_footer(file: DayFile) -> Footer | None:
     """What a file says of itself; None of one that was written by an earlier version.
 

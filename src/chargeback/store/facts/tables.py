@@ -37,7 +37,7 @@ from chargeback.store.control.catalogue import (
 from chargeback.store.control.database import ControlDatabase
 from chargeback.store.control.lease import Lease
 from chargeback.store.facts.errors import translate_file_errors
-from chargeback.store.facts.files import DayFile, read_file, read_footer, same_content, write_file
+from chargeback.store.facts.files import DayFile, dated, read_file, read_footer, same_content, write_file
 from chargeback.store.facts.partial_files import PartialFiles
 from chargeback.store.facts.places import Place, as_place, side_by_side
 from chargeback.store.ownership import StorageOwner
@@ -373,7 +373,5 @@ def read_files(name: str, day: date, files: Iterable[DayFile]) -> pa.Table:
     for file in files:
         with translate_file_errors(name):
             stored = read_file(file)
-        dates = pa.repeat(pa.scalar(day, pa.date32()), stored.num_rows)
-        dated = stored.append_column(pa.field("date", pa.date32()), dates)
-        parts.append(completed(name, dated))
+        parts.append(completed(name, dated(stored, day)))
     return pa.concat_tables(parts)

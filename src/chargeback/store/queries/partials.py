@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from chargeback.errors import StorageError
 from chargeback.model.days import DayRange
-from chargeback.store.facts.files import DayFile, read_file
+from chargeback.store.facts.files import DayFile, dated, read_file
 from chargeback.store.facts.partial_files import ONE_WEEK, PartialFile, PartialFiles, by_week, sources_of
 from chargeback.store.facts.places import DISK
 from chargeback.store.facts.tables import Snapshots
@@ -245,8 +245,8 @@ class _Partials:
         with suppress(StorageError, OSError):
             with _at_hand([file for file in files if file.day not in reused]) as missing:
                 # A query costs as much as summing some thousand rows; but the rows of large days fill the memory.
-                is_small = sum(file.rows for file in missing) <= _MAX_ROWS_AT_ONCE
-                parts = [self._sum(some) for some in ([missing] if is_small else [[file] for file in missing]) if some]
+                pieces = Scan(days.window, tuple(missing)).pieces(_MAX_ROWS_AT_ONCE)
+                parts = [self._sum(piece.files) for piece in pieces]
             if reused:
                 parts.append(self._kept_rows(kept[0], list(reused)))
             rows = pa.concat_tables(parts).sort_by("date")
@@ -261,11 +261,7 @@ class _Partials:
         """The sums of data files, which are compared with their digests: sums of damaged rows would outlive the
         damage."""
         needed = {"timestamp", *self._columns}.union(*(each.reads for each in self._dataset.measures))
-        parts = []
-        for file in files:
-            rows = read_file(file, sorted(needed))
-            dates = pa.repeat(pa.scalar(file.day, pa.date32()), rows.num_rows)
-            parts.append(rows.append_column("date", dates))
+        parts = [dated(read_file(file, sorted(needed)), file.day) for file in files]
         name = self._cursor.register(self._cursor.new_name("rows_of_files"), pa.concat_tables(parts))
         try:
             grouped = f"{_definition(self._dataset, self._columns)}, date FROM {name} GROUP BY ALL"
