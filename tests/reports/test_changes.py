@@ -11,8 +11,8 @@ from random import Random
 import pytest
 
 from chargeback.model.effects import EFFECTS, BilledChange, BilledType, Quantity
-from chargeback.model.money import total
-from chargeback.reports.changes import Change, ChangedAmounts, ComparedPart, change_of, together
+from chargeback.model.money import from_units, total
+from chargeback.reports.changes import Change, ChangedAmounts, ComparedGroup, ComparedPart, change_of, together
 from chargeback.reports.wording import DisplayNames
 from tests.support.change_sentences import BilledLine, BilledRange, ChangeReader
 
@@ -35,7 +35,7 @@ def _units(amount: str) -> int:
     return int(Decimal(amount) * ONE)
 
 
-def parts_of(before: BilledRange, after: BilledRange, payers: Sequence[str]) -> list[ComparedPart]:
+def group_of(before: BilledRange, after: BilledRange, payers: Sequence[str], *key: str) -> ComparedGroup:
     """Return the parts of two bills for some payers."""
     found = []
     for resource, product in sorted({(line.resource, line.product) for line in (*before.lines, *after.lines)}):
@@ -47,7 +47,8 @@ def parts_of(before: BilledRange, after: BilledRange, payers: Sequence[str]) -> 
                     by_identity.update({p: sign * line.shares[p] for p in payers if p in line.shares})
             billed = BilledChange(old, new, (before.days, after.days))
             found.append(ComparedPart(resource, product, billed, start, end, by_identity))
-    return found
+    charged = (sum(sum(part.before.values()) for part in found), sum(sum(part.after.values()) for part in found))
+    return ComparedGroup(key, 1, (from_units(charged[0]), from_units(charged[1])), found)
 
 
 def _charged(lines: Sequence[BilledLine], payers: Sequence[str]) -> tuple[dict[str, int], BilledType | None]:
@@ -69,13 +70,13 @@ def _charged(lines: Sequence[BilledLine], payers: Sequence[str]) -> tuple[dict[s
 
 def change(before: BilledRange, after: BilledRange, payer: str = "sa-1") -> Change:
     """Return the change for one payer."""
-    return change_of((payer,), parts_of(before, after, [payer]))
+    return change_of(group_of(before, after, [payer], payer))
 
 
 def sentence(before: list[BilledLine], after: list[BilledLine], days: tuple[int, int] = (1, 1)) -> str:
     """Return the sentence of the change for all identities together."""
     ranges = BilledRange(days[0], before), BilledRange(days[1], after)
-    return change_of((), parts_of(*ranges, PAYERS)).sentence("USD", NAMES)
+    return change_of(group_of(*ranges, PAYERS)).sentence("USD", NAMES)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +172,7 @@ def test_a_sentence_is_true(cases: int) -> None:
         some = random.sample(PAYERS, random.randint(1, len(PAYERS)))
         for payers, found in [
             *(([payer], item) for payer, item in zip(PAYERS, items, strict=True)),
-            (some, change_of((), parts_of(before, after, some))),
+            (some, change_of(group_of(before, after, some))),
             (PAYERS, together(items)),
         ]:
             assert total(found.effects.values()) == found.delta

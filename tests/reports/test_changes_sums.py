@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date
 from decimal import Decimal
 from random import Random
@@ -15,10 +15,11 @@ from chargeback.model.dated import DatedValue
 from chargeback.model.days import instants
 from chargeback.model.effects import BilledType, Quantity
 from chargeback.model.money import to_units
-from chargeback.reports.changes import ComparedCharges, compared_charges
+from chargeback.reports.changes import ComparedCharges, ComparedGroup, ComparedPart, compared_charges
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection, equal
+from chargeback.store.queries.sums import KeyValues
 from chargeback.store.queries.tag_index import TagIndex
 from tests.support.facts import Share, days_from, line, new_facts, write_lines, write_shares
 from tests.support.readers import Read
@@ -28,16 +29,24 @@ DAYS = days_from(FIRST, 8)
 BEFORE, AFTER = instants(DAYS[0], DAYS[3]), instants(DAYS[4], DAYS[7])
 CKUS = ("lkc-1", "KAFKA_NUM_CKUS")
 ONE = 10**12
+NOTHING = ComparedGroup((), 0, (Decimal(0), Decimal(0)), [])
 
 
-def found(read: Read, tables: FactTables | None = None, *by: str, **filters: str) -> ComparedCharges:
+def found(
+    read: Read, tables: FactTables | None = None, *by: str, limit: int | None = None, **filters: str
+) -> ComparedCharges:
     """Compare the second half of the days with the first one."""
 
     def _query(reader: TenantReader) -> ComparedCharges:
-        return compared_charges(reader, Selection(AFTER, equal(**filters)), BEFORE, by)
+        return compared_charges(reader, Selection(AFTER, equal(**filters)), BEFORE, by, limit)
 
     compared: ComparedCharges = read(_query, TagIndex()) if tables is None else read(_query, TagIndex(), tables)
     return compared
+
+
+def parts_of(compared: ComparedCharges) -> dict[KeyValues, Sequence[ComparedPart]]:
+    """Return the parts of what is listed, by its values."""
+    return {group.key: group.parts for group in compared.listed}
 
 
 def test_charges_beside_their_bill(read: Read, facts: FactTables) -> None:
@@ -54,7 +63,7 @@ def test_charges_beside_their_bill(read: Read, facts: FactTables) -> None:
     write_lines(facts, lines)
     compared = found(read, None, "identity_id", identity_id="sa-1")
     assert compared.days == (1, 2)
-    (part,) = compared.parts[("sa-1",)]
+    (part,) = parts_of(compared)[("sa-1",)]
     assert (part.resource_id, part.product_type, part.by_identity) == (*CKUS, {"sa-1": 25 * ONE})
     assert part.before == {"usage_ratio": 60 * ONE}
     assert part.billed.before == BilledType({"usage_ratio": 100 * ONE}, Quantity(3 * ONE, "CKU"), frozenset({"old"}))
@@ -82,7 +91,7 @@ def test_a_scope_sees_the_bill_of_its_lines(read: Read, facts: FactTables, scope
         scoped = TenantReader(reader.cursor, facts, tags, scope=RowScope.of(scope))
         return compared_charges(scoped, Selection(AFTER), BEFORE, ("identity_id",))
 
-    (part,) = read(_query).parts[("sa-1",)]
+    (part,) = parts_of(read(_query))[("sa-1",)]
     assert part.billed.before == BilledType({"usage_ratio": 100 * ONE}, None, frozenset({"abc123"}))
     assert (part.after, part.billed.after) == ({}, None)
 
@@ -99,7 +108,7 @@ def test_no_quantity(read: Read, facts: FactTables, lines: list[dict[str, Any]])
     """The quantity is None if lines are missing, have no quantity, or have several units."""
     write_shares(facts, [Share(DAYS[0], "sa-1", "60")])
     write_lines(facts, [line(DAYS[0], f"{n}", **more) for n, more in enumerate(lines)])
-    (part,) = found(read, None, "identity_id").parts[("sa-1",)]
+    (part,) = parts_of(found(read, None, "identity_id"))[("sa-1",)]
     assert part.billed.before is not None
     assert part.billed.before.quantity is None
     assert (part.after, part.billed.after) == ({}, None)
@@ -110,7 +119,7 @@ def test_charges_and_refunds(read: Read, facts: FactTables, costs: str, mixed: b
     """The bill shows whether it has both charges and refunds, for any sum."""
     write_shares(facts, [Share(DAYS[0], "sa-1", "60")])
     write_lines(facts, [line(DAYS[0], cost) for cost in costs.split()])
-    (part,) = found(read, None, "identity_id").parts[("sa-1",)]
+    (part,) = parts_of(found(read, None, "identity_id"))[("sa-1",)]
     assert part.billed.before is not None
     assert part.billed.before.has_refunds == mixed
 
@@ -119,14 +128,33 @@ def test_identities_of_other_groups(read: Read, facts: FactTables) -> None:
     """For every grouping, each part lists the identities whose amount differs."""
     shares = [Share(DAYS[0], "sa-1", "60"), Share(DAYS[0], "sa-2", "40"), Share(DAYS[4], "sa-1", "70")]
     write_shares(facts, shares)
-    (part,) = found(read, None, "product_type").parts[(CKUS[1],)]
+    (part,) = parts_of(found(read, None, "product_type"))[(CKUS[1],)]
     assert part.by_identity == {"sa-1": 10 * ONE, "sa-2": -40 * ONE}
     assert (sum(part.before.values()), sum(part.after.values())) == (100 * ONE, 70 * ONE)
 
 
+def test_what_is_not_listed_is_together(read: Read, facts: FactTables) -> None:
+    """The largest differences are listed, equal ones by their values; the rest is one group. Each part has the
+    identities whose amounts rose and fell most, and so has everything together."""
+    before = {"sa-1": "10", "sa-2": "50", "sa-3": "30", "sa-4": "10", "sa-5": "20"}
+    after = {"sa-1": "90", "sa-2": "20", "sa-3": "60", "sa-4": "11", "sa-5": "22"}
+    amounts = [(DAYS[number], *each) for number, of_range in ((0, before), (4, after)) for each in of_range.items()]
+    write_shares(facts, [Share(day, payer, amount) for day, payer, amount in amounts])
+    compared = found(read, None, "identity_id", limit=2)
+    assert [(each.key, each.number, each.amounts) for each in compared.listed] == [
+        (("sa-1",), 1, (Decimal(10), Decimal(90))),
+        (("sa-2",), 1, (Decimal(50), Decimal(20))),
+    ]
+    assert compared.other[:3] == ((), 3, (Decimal(60), Decimal(93)))
+    (part,) = compared.other.parts
+    assert (part.before, part.after) == ({"usage_ratio": 60 * ONE}, {"usage_ratio": 93 * ONE})
+    assert part.by_identity == {"sa-3": 30 * ONE, "sa-4": ONE}
+    assert compared.by_identity == {CKUS: {"sa-1": 80 * ONE, "sa-2": -30 * ONE}}
+
+
 def test_nothing_at_all(read: Read) -> None:
     """Without charges there is nothing to compare."""
-    assert found(read, None, "identity_id") == ComparedCharges((0, 0), {}, {})
+    assert found(read, None, "identity_id") == ComparedCharges((0, 0), [], NOTHING, {})
 
 
 def test_all_rows_are_compared(read: Read, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -148,7 +176,8 @@ def test_all_rows_are_compared(read: Read, tmp_path_factory: pytest.TempPathFact
         tables = new_facts(tmp_path_factory.mktemp("facts"))
         write_shares(tables, shares)
         by = random.choice([("identity_id",), ("product_type", "resource_id"), ("allocation_method",), ("tag:team",)])
-        parts = [part for group in found(read, tables, *by).parts.values() for part in group]
+        compared = found(read, tables, *by, limit=random.choice([None, 1, 2]))
+        parts = [part for group in (*compared.listed, compared.other) for part in group.parts]
         for period, days in enumerate((DAYS[:4], DAYS[4:])):
             sums = [sum((part.before, part.after)[period].values()) for part in parts]
             assert sum(sums) == _units(s for s in shares if s.day in days)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, Self
@@ -39,10 +39,11 @@ from chargeback.store.queries.categorised import units_of
 from chargeback.store.queries.costs import days_with_rows
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
 from chargeback.store.queries.keys import keys_of
-from chargeback.store.queries.question import SumRelation, Sums
+from chargeback.store.queries.question import TOTAL, SumRelation, Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.selection import Selection
+from chargeback.store.queries.sql_format import distance, sum_exact
 from chargeback.store.queries.sums import KeyValues
 
 _PAYER: Final = "identity_id"
@@ -50,13 +51,16 @@ _PAYER: Final = "identity_id"
 _BILLED: Final = ("resource_id", "product_type", "allocation_method")
 #: A product type on a resource.
 _Billed = tuple[str, str]
+#: Costs in units of 10⁻¹², by the allocation method.
 _Costs = dict[_Billed, dict[str, int]]
+#: The same before and after.
+_ComparedCosts = dict[_Billed, tuple[dict[str, int], dict[str, int]]]
 _NOTHING: Final = from_units(0)
 
 
 class ComparedPart(NamedTuple):
-    """The charges for a product type on a resource in both ranges, by allocation method, and the difference of each
-    identity, in units of 10⁻¹²."""
+    """The charges for a product type on a resource in both ranges, by allocation method, and the differences of the
+    identities whose amounts rose and fell most, in units of 10⁻¹²."""
 
     resource_id: str
     product_type: str
@@ -66,27 +70,49 @@ class ComparedPart(NamedTuple):
     by_identity: dict[str, int]
 
 
+class ComparedGroup(NamedTuple):
+    """The charges of one combination of values, or of several together.
+
+    Attributes:
+        key: the values; empty for several combinations.
+        number: how many combinations.
+        amounts: the charges before and after, with all digits of what cost categories reallocate.
+        parts: the charges for each product type on each resource.
+    """
+
+    key: KeyValues
+    number: int
+    amounts: tuple[Decimal, Decimal]
+    parts: list[ComparedPart]
+
+
 @dataclass(frozen=True)
 class ComparedCharges:
     """The charges of a range (``before``) and of another (``after``).
 
     Attributes:
         days: the number of UTC days of each range that have costs, regardless of filters.
-        parts: by the values of the groups: the selected charges for each product type on each resource.
-        unrounded: by the values of the groups: the selected charges before and after with all their digits, where cost
-            categories reallocate.
+        listed: the combinations of values, the largest differences first.
+        other: the combinations that are not listed, together.
+        by_identity: as in the parts, of all combinations together.
     """
 
     days: tuple[int, int]
-    parts: Mapping[KeyValues, Sequence[ComparedPart]]
-    unrounded: Mapping[KeyValues, tuple[Decimal, Decimal]]
+    listed: Sequence[ComparedGroup]
+    other: ComparedGroup
+    by_identity: Mapping[_Billed, Mapping[str, int]]
+
+
+#: The place of what is not listed, and that of everything together; what is listed has the places from 1 on.
+_OTHER, _WHOLE = 0, -1
 
 
 def compared_charges(
-    reader: TenantReader, selection: Selection, before: InstantRange, by: Sequence[str]
+    reader: TenantReader, selection: Selection, before: InstantRange, by: Sequence[str], limit: int | None = None
 ) -> ComparedCharges:
-    """Return the selected charges and those of the range ``before``, by columns or ``tag:<key>``. Their shares refer to
-    the whole bills or, within a scope, to the billing lines with a visible row.
+    """Return the selected charges and those of the range ``before``, by columns or ``tag:<key>``; at most ``limit``
+    combinations of values are listed. Their shares refer to the whole bills or, within a scope, to the billing lines
+    with a visible row.
 
     Raises:
         QueryTimeout: the query was cancelled.
@@ -95,70 +121,129 @@ def compared_charges(
     """
     windows = (before, selection.window)
     days = (days_with_rows(reader, before), days_with_rows(reader, selection.window))
-    keys = keys_of(CHARGEBACKS, (*by, _PAYER, *_BILLED))
-    sums = reader.sums(Sums(CHARGEBACKS, selection, keys, periods=windows))
+    sums = reader.sums(Sums(CHARGEBACKS, selection, keys_of(CHARGEBACKS, (*by, _PAYER, *_BILLED)), periods=windows))
+    places = _Places.of(sums, len(by), limit)
+    costs, payers = places.costs(), places.payers()
     is_everything = reader.sees_everything and selection == Selection(selection.window)
-    earlier, later = _bills(reader, windows, sums if is_everything else None)
-    billed: dict[_Billed, BilledChange] = {}
-    parts: dict[KeyValues, dict[_Billed, ComparedPart]] = {}
-    grouped = len(by)
-    for row in _compared(sums, range(len(keys))):
-        found, payer, what = parts.setdefault(row[:grouped], {}), row[grouped] or "", row[-5:-3]
-        method, start, end = row[-3:]
-        part = found.get(what)
-        if part is None:
-            change = billed.get(what)
-            if change is None:
-                change = billed[what] = BilledChange(earlier.get(what), later.get(what), days)
-            part = found[what] = ComparedPart(row[-5], row[-4], change, {}, {}, {})
-        if start is not None:
-            part.before[method] = part.before.get(method, 0) + start
-        if end is not None:
-            part.after[method] = part.after.get(method, 0) + end
-        part.by_identity[payer] = part.by_identity.get(payer, 0) + (end or 0) - (start or 0)
-    return ComparedCharges(days, {key: [*found.values()] for key, found in parts.items()}, _unrounded(sums, grouped))
+    earlier, later = _bills(reader, windows, costs[_WHOLE] if is_everything else None)
+    billed = {what: BilledChange(earlier.get(what), later.get(what), days) for what in costs[_WHOLE]}
+    groups = places.groups()
+    for place, group in groups.items():
+        group.parts.extend(
+            ComparedPart(*what, billed[what], *its, payers[place][what]) for what, its in costs[place].items()
+        )
+    other = groups.pop(_OTHER)
+    return ComparedCharges(days, [*groups.values()], other, payers[_WHOLE])
 
 
-def _compared(sums: SumRelation, places: Sequence[int]) -> list[tuple[Any, ...]]:
-    """Return the sums of two periods by the keys in some places: the values of the keys, and the amounts in units of
-    10⁻¹², None where there are no rows."""
-    columns = ", ".join(f"d{place}" for place in places)
+@dataclass(frozen=True)
+class _Places:
+    """The sums of two periods by some ``values``, payers and :data:`_BILLED`, whose columns these are, and a ``table``
+    of the amounts ``earlier`` and ``later`` of these values, with their ``place``: that of the largest difference is
+    1."""
+
+    sums: SumRelation
+    values: Sequence[str]
+    payer: str
+    billed: Sequence[str]
+    table: str
+
+    @classmethod
+    def of(cls, sums: SumRelation, grouped: int, limit: int | None) -> Self:
+        """Order the values of the first ``grouped`` keys."""
+        columns = [f"d{number}" for number in range(len(sums.question.by))]
+        values = columns[:grouped]
+        order = [f"{distance('earlier', 'later', is_fine=sums.is_fine)} DESC", *(f"coalesce({d}, '')" for d in values)]
+        place = f"row_number() OVER (ORDER BY {', '.join(order)})"
+        amounts = [sums.total_or_zero(where=f"period = {period}") for period in (0, 1)]
+        table = sums.table(
+            "places",
+            f"""SELECT * REPLACE ({"place" if limit is None else f"if(place <= {limit}, place, {_OTHER})"} AS place)
+                FROM (SELECT *, {place} AS place FROM (
+                    SELECT {", ".join(values)}, {amounts[0]} AS earlier, {amounts[1]} AS later
+                    FROM sums GROUP BY ALL))""",
+        )
+        payer, *billed = (f"sums.{column}" for column in columns[grouped:])
+        return cls(sums, values, payer, billed, table)
+
+    @property
+    def _with_place(self) -> str:
+        same = " AND ".join(f"sums.{column} IS NOT DISTINCT FROM {self.table}.{column}" for column in self.values)
+        return f"sums JOIN {self.table} ON {same}"
+
+    def groups(self) -> dict[int, ComparedGroup]:
+        """Return the group at each place, in this order, still without its parts."""
+        columns = ", ".join(f"any_value({column})" for column in self.values)
+        amounts = ", ".join(sum_exact(name, is_fine=self.sums.is_fine) for name in ("earlier", "later"))
+        rows = self.sums.cursor.rows(
+            f"SELECT place, count(*), {amounts}, {columns} FROM {self.table} GROUP BY place ORDER BY place"
+        )
+        found = {_OTHER: ComparedGroup((), 0, (_NOTHING, _NOTHING), [])}
+        for place, count, earlier, later, *values in rows:
+            found[place] = ComparedGroup(() if place == _OTHER else tuple(values), count, (earlier, later), [])
+        return found
+
+    def costs(self) -> dict[int, _ComparedCosts]:
+        """Return the costs before and after at each place, and of everything, by product type and resource."""
+        found: dict[int, _ComparedCosts] = {_WHOLE: {}, _OTHER: {}}
+        for place, *row in _compared(self.sums, ["place", *self.billed], self._with_place):
+            for costs in (found.setdefault(place, {}), found[_WHOLE]):
+                _add(costs, *row)
+        return found
+
+    def payers(self) -> dict[int, dict[_Billed, dict[str, int]]]:
+        """Return the differences of the payers whose costs rose and fell most, at each place and of everything, by
+        resource and product type. A sentence shows them in cents, so further digits are left out."""
+        resource, product, _ = self.billed
+        keys = f"{resource}, {product}, {self.payer}"
+        rows = self.sums.rows(
+            f"""SELECT place, resource, product, rose.payer, {units_of("rose.by")}, fell.payer, -{units_of("fell.by")}
+                FROM (SELECT place, resource, product, max({{'by': changed, 'payer': payer}}) AS rose,
+                             max({{'by': -changed, 'payer': payer}}) AS fell
+                      FROM (SELECT coalesce(place, {_WHOLE}) AS place, {resource} AS resource, {product} AS product,
+                                   coalesce({self.payer}, '') AS payer,
+                                   sum(if(period = 0, -{TOTAL}, {TOTAL})) AS changed
+                            FROM {self._with_place} GROUP BY GROUPING SETS ((place, {keys}), ({keys})))
+                      GROUP BY ALL)"""
+        )
+        found: dict[int, dict[_Billed, dict[str, int]]] = {_WHOLE: {}}
+        for place, resource, product, rising, rose, falling, fell in rows:
+            found.setdefault(place, {})[resource, product] = {falling: fell, rising: rose}
+        return found
+
+
+def _compared(sums: SumRelation, columns: Sequence[str], relation: str = "sums") -> list[tuple[Any, ...]]:
+    """Return the sums of two periods by some columns of a relation of them: the values of the columns, and the amounts
+    in units of 10⁻¹², None where there are no rows."""
     amounts = [sums.total(where=f"period = {period}") for period in (0, 1)]
     if not sums.is_fine:
         amounts = [units_of(amount) for amount in amounts]
-    rows = sums.rows(f"SELECT {columns}, {', '.join(amounts)} FROM sums GROUP BY ALL")
+    rows = sums.rows(f"SELECT {', '.join([*columns, *amounts])} FROM {relation} GROUP BY ALL")
     if not sums.is_fine:
         return rows
     return [(*row[:-2], *(None if amount is None else to_units(amount) for amount in row[-2:])) for row in rows]
 
 
-def _unrounded(sums: SumRelation, grouped: int) -> dict[KeyValues, tuple[Decimal, Decimal]]:
-    """Return the amounts of two periods with all digits, by the first keys; empty if no amount is rounded."""
-    if not sums.is_fine:
-        return {}
-    columns = "".join(f"d{place}, " for place in range(grouped))
-    amounts = [sums.total_or_zero(where=f"period = {period}") for period in (0, 1)]
-    rows = sums.rows(f"SELECT {columns}{', '.join(amounts)} FROM sums GROUP BY ALL")
-    return {row[:-2]: (row[-2], row[-1]) for row in rows}
+def _add(costs: _ComparedCosts, resource: str, product: str, method: str, *amounts: int | None) -> None:
+    """Add amounts before and after to the costs of a method; None is no cost."""
+    for by_method, units in zip(costs.setdefault((resource, product), ({}, {})), amounts, strict=True):
+        if units is not None:
+            by_method[method] = by_method.get(method, 0) + units
 
 
 def _bills(
-    reader: TenantReader, windows: tuple[InstantRange, InstantRange], everything: SumRelation | None
+    reader: TenantReader, windows: tuple[InstantRange, InstantRange], everything: _ComparedCosts | None
 ) -> list[dict[_Billed, BilledType]]:
-    """Return the bill of the calculated days of each window, by product type and resource. Costs are the charged ones,
-    so that the shares of all payers sum to one; ``everything`` is the sums of all of them by keys that end with
-    :data:`_BILLED`, if they are already known."""
+    """Return the bill of the calculated days of each window, by resource and product type. Costs are the charged ones,
+    so that the shares of all payers sum to one; ``everything`` is all of them, if they are already known."""
     if not reader.sees_everything:
         return [_bill(reader, window, *_costs_of_visible_lines(reader, window)) for window in windows]
     if everything is None:
-        keys = keys_of(CHARGEBACKS, _BILLED)
-        everything = reader.sums(Sums(CHARGEBACKS, Selection(windows[0]), keys, periods=windows))
-    costs: list[_Costs] = [{}, {}]
-    last = len(everything.question.by)
-    for resource, product, method, *amounts in _compared(everything, range(last - len(_BILLED), last)):
-        for of_period, units in zip(costs, amounts, strict=True):
-            if units is not None:
-                of_period.setdefault((resource, product), {})[method] = units
+        sums = reader.sums(Sums(CHARGEBACKS, Selection(windows[0]), keys_of(CHARGEBACKS, _BILLED), periods=windows))
+        everything = {}
+        for row in _compared(sums, ["d0", "d1", "d2"]):
+            _add(everything, *row)
+    costs = [{what: its[period] for what, its in everything.items() if its[period]} for period in (0, 1)]
     return [_bill(reader, window, its) for window, its in zip(windows, costs, strict=True)]
 
 
@@ -439,7 +524,9 @@ class ChangedRest(ChangedAmounts, Counted):
 
 
 class ChangesAnswer(ResponseModel):
-    """The changes between two ranges. Items and `other` sum to the totals, which equal those of the aggregates."""
+    """The changes between two ranges. Items and `other` sum to the totals, whose amounts equal those of the aggregates.
+    The effects of each of them are rounded to twelve places, so the last places of those in the totals depend on
+    `limit`."""
 
     start_date: date = Field(description="First day of the later range.")
     end_date: date
@@ -448,7 +535,9 @@ class ChangesAnswer(ResponseModel):
     compared_with: ComparedWith = Field(description="The earlier range.")
     currency: str = Field(examples=["USD"])
     items: list[ChangedItem] = Field(description="The largest changes first.")
-    other: ChangedRest | None = Field(description="The changes beyond `limit`, together.")
+    other: ChangedRest | None = Field(
+        description="The changes beyond `limit`, together: the effects are those of the sum of their costs."
+    )
     totals: ChangedAmounts
     names: dict[str, dict[str, str]] = Field(
         description="The display names of the listed ids, by column. Ids without a name are left out.",
@@ -476,10 +565,11 @@ def explained_changes(
     """
     if comparison.compared is None or comparison.previous is None:
         return None
-    found = changes(reader, comparison.selection, comparison.previous, by)
-    days, listed, rest = found.days, found.items[:limit], found.items[limit:]
-    other = together(rest)
-    totals = together([*listed, other])
+    compared = compared_charges(reader, comparison.selection, comparison.previous, by, limit)
+    days, others = compared.days, compared.other.number
+    listed = _changes_of(compared, by)
+    other = change_of(compared.other)
+    totals = together([*listed, other], compared.by_identity)
     names = names_of_changes(connection, [*listed, other, totals], currency)
     items = [
         ChangedItem.of(each, days, currency, names, dimensions=dict(zip(by, each.key, strict=True))) for each in listed
@@ -494,7 +584,7 @@ def explained_changes(
         ),
         currency=currency,
         items=items,
-        other=ChangedRest.of(other, days, currency, names, count=len(rest)) if rest else None,
+        other=ChangedRest.of(other, days, currency, names, count=others) if others else None,
         totals=ChangedAmounts.of(totals, days, currency, names),
         names=display_names(connection, by, [item.dimensions for item in items]),
     )
@@ -516,48 +606,43 @@ def changes(reader: TenantReader, selection: Selection, before: InstantRange, by
         StorageError: the facts cannot be read.
         ValueError: costs cannot be filtered or grouped by these columns.
     """
-    found = compared_charges(reader, selection, before, by)
-    is_of_identity = "identity_id" in by
-    items = [
-        change_of(key, parts, found.unrounded.get(key), is_of_identity=is_of_identity)
-        for key, parts in found.parts.items()
-    ]
-    items.sort(key=lambda item: (-item.delta.copy_abs(), [value or "" for value in item.key]))
-    return Changes(items, found.days)
+    compared = compared_charges(reader, selection, before, by)
+    return Changes(_changes_of(compared, by), compared.days)
 
 
-def change_of(
-    key: KeyValues,
-    parts: Iterable[ComparedPart],
-    unrounded: tuple[Decimal, Decimal] | None = None,
-    *,
-    is_of_identity: bool = False,
-) -> Change:
-    """Return the change of some charges; ``unrounded`` are the amounts before and after, if they have further digits
-    than the parts."""
-    before = after = 0
+def _changes_of(compared: ComparedCharges, by: Sequence[str]) -> list[Change]:
+    return [change_of(group, is_of_identity=_PAYER in by) for group in compared.listed]
+
+
+def change_of(group: ComparedGroup, *, is_of_identity: bool = False) -> Change:
+    """Return the change of some charges. Digits of reallocated costs below 10⁻¹² are added to the largest effect."""
     sums = dict.fromkeys(EFFECTS, 0)
     reasons = []
-    for part in parts:
-        before += sum(part.before.values())
-        after += sum(part.after.values())
+    for part in group.parts:
         for cause in part.billed.causes(part.before, part.after):
             sums[cause.effect] += cause.amount
             reasons.append(Reason(part.resource_id, part.product_type, cause, part.by_identity))
     effects = {effect: from_units(units) if units else _NOTHING for effect, units in sums.items()}
-    change = Change(key, from_units(before), from_units(after), effects, reasons, is_of_identity)
-    return change if unrounded is None else _with_all_digits(change, *unrounded)
+    change = Change(group.key, *group.amounts, effects, reasons, is_of_identity)
+    rest = difference(change.delta, total(effects.values()))
+    if rest:
+        largest = max(EFFECTS, key=lambda name: effects[name].copy_abs())
+        effects[largest] = total([effects[largest], rest])
+    return change
 
 
-def together(items: Iterable[Change]) -> Change:
-    """Return the sum of some changes."""
+def together(items: Iterable[Change], by_identity: Mapping[_Billed, Mapping[str, int]] | None = None) -> Change:
+    """Return the sum of some changes; their identities are added up, or known as those ``by_identity``."""
     each = list(items)
+    reasons = _added_up(reason for item in each for reason in item.reasons)
+    if by_identity is not None:
+        reasons = [one._replace(by_identity=by_identity[one.resource_id, one.product_type]) for one in reasons]
     return Change(
         (),
         total(item.before for item in each),
         total(item.after for item in each),
         {effect: total(item.effects[effect] for item in each) for effect in EFFECTS},
-        _added_up(reason for item in each for reason in item.reasons),
+        reasons,
     )
 
 
@@ -570,17 +655,6 @@ def names_of_changes(connection: Connection, found: Iterable[Change], currency: 
         {id_: each.name for id_, each in names_of(connection, IDENTITIES, payers).items() if each.name},
         {id_: each.name for id_, each in resources.items() if each.name},
     )
-
-
-def _with_all_digits(change: Change, before: Decimal, after: Decimal) -> Change:
-    """Return a change with unrounded amounts. Digits of reallocated costs below 10⁻¹² are added to the largest
-    effect."""
-    rest = difference(difference(after, before), change.delta)
-    if not rest:
-        return replace(change, before=before, after=after)
-    largest = max(EFFECTS, key=lambda name: change.effects[name].copy_abs())
-    effects = {**change.effects, largest: total([change.effects[largest], rest])}
-    return replace(change, before=before, after=after, effects=effects)
 
 
 def _added_up(reasons: Iterable[Reason]) -> list[Reason]:
