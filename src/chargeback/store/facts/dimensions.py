@@ -78,8 +78,9 @@ class DimensionRegister:
         new = dimensions.filter(pc.is_null(position)).combine_chunks()
         if new.num_rows == 0:
             return
-        self._check_repetition(new)
-        self._unwritten.append(new.select(DIMENSIONS.names))  # with encoded texts: sorting and writing take a third
+        in_order = new.sort_by("dimension_id")
+        self._check_repetition(in_order)
+        self._unwritten.append(in_order.select(DIMENSIONS.names))  # with encoded texts: writing takes a third
         # Not as in the file: tomorrow's come in the order of today's, and are compared as they lie.
         self._ids = pa.concat_arrays([self._ids, new["dimension_id"].combine_chunks()])
         self._checks = pa.concat_arrays([self._checks, new["dimension_check"].combine_chunks()])
@@ -106,12 +107,12 @@ class DimensionRegister:
             self._unwritten.clear()
 
     def _check_repetition(self, dimensions: pa.Table) -> None:
-        """Check that each id comes once."""
-        if pc.count_distinct(dimensions["dimension_id"]).as_py() == dimensions.num_rows:
-            return
-        counted = dimensions.group_by("dimension_id").aggregate([([], "count_all")])
-        twice = counted.filter(pc.greater(counted["count_all"], 1))["dimension_id"]
-        raise _collision(dimensions.filter(pc.is_in(dimensions["dimension_id"], value_set=twice.combine_chunks())))
+        """Check that each id comes once; equal ones would be neighbours, in the order of ids."""
+        ids = dimensions["dimension_id"].combine_chunks()
+        is_repeated = pc.equal(ids[1:], ids[:-1])
+        if pc.any(is_repeated, min_count=0).as_py():
+            twice = ids[1:].filter(is_repeated)
+            raise _collision(dimensions.filter(pc.is_in(ids, value_set=twice)))
 
     def _check_difference(self, dimensions: pa.Table, position: pa.ChunkedArray) -> None:
         """Check that a stored id has the same dimension."""
