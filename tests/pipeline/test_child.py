@@ -5,9 +5,11 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +18,7 @@ from chargeback.config import load_configuration
 from chargeback.config.settings import LoggingSettings
 from chargeback.demo.faults import Fault
 from chargeback.model.run_request import RunRequest
-from chargeback.pipeline import child
+from chargeback.pipeline import child, child_process
 from chargeback.pipeline.child import ChildProcesses, RunningChild
 from chargeback.pipeline.child_process import Messenger
 from chargeback.pipeline.executor import RunAssignment
@@ -79,9 +81,8 @@ def children() -> Iterator[ChildProcesses]:
 def started(deployment: Deployment, executor: ChildProcesses | None = None, *, epochs_ago: int = 0) -> RunningChild:
     """Start a run of the tenant under its lease, or under an earlier one."""
     lease = acquire(deployment.store.control, LeaseOwner.this_process())
-    secrets = load_configuration(deployment.config_file).secrets()
     assignment = RunAssignment(
-        deployment.tenant, RunRequest(), lease.epoch - epochs_ago, LoggingSettings(), secrets, deployment.clock
+        deployment.tenant, RunRequest(), lease.epoch - epochs_ago, LoggingSettings(), deployment.clock
     )
     return (executor or ChildProcesses()).start(assignment)
 
@@ -103,6 +104,35 @@ def test_a_child_does_the_run_and_tells_of_it(deployment: Deployment) -> None:
     assert heard[-1].rows == result.chargeback_rows_written == deployment.all_rows().num_rows > 0
     assert recorded_runs(deployment.store) == [Recorded("completed", ())]
     acquire(deployment.store.control, LeaseOwner.this_process())
+
+
+def test_a_child_masks_the_secrets_of_its_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child knows the secrets of the tenants that it runs, and of no others. Those of earlier runs remain masked: a
+    thread that a plugin left behind may still log them."""
+    masked: list[frozenset[str]] = []
+    monkeypatch.setattr(child_process, "configure_logging", lambda _settings, secrets, _about: masked.append(secrets))
+    monkeypatch.setattr(child_process, "_run", lambda given, *_: RunResult(given.tenant.name, RunOutcome.COMPLETED))
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    cloud = "{{ecosystem: confluent_cloud, tenant_id: {0}, storage: {{connection_string: 'sqlite:///{0}.db'}}, "
+    cloud += "plugin_settings: {{ccloud_api: {{key: K, secret: secret-of-{0}}}}}}}"
+    file = tmp_path / "chargeback.yaml"
+    file.write_text("tenants:\n" + "".join(f"  {name}: {cloud.format(name)}\n" for name in "abc"), encoding="utf-8")
+    tenants = load_configuration(file).tenants
+    mine, theirs = multiprocessing.Pipe()
+    for name in "ab":
+        mine.send(RunAssignment(tenants[name], RunRequest(), 1, LoggingSettings()))
+
+    def _read() -> None:
+        results = 0
+        while results < 2:
+            results += isinstance(mine.recv(), RunResult)
+        mine.close()
+
+    threading.Thread(target=_read, daemon=True).start()
+    child_process.child_main(theirs)
+    first, second = masked
+    assert first == tenants["a"].secrets() >= {"secret-of-a"}
+    assert second == first | tenants["b"].secrets() >= {"secret-of-a", "secret-of-b"}
 
 
 def test_a_child_that_dies_is_a_failed_run(deployment: Deployment) -> None:

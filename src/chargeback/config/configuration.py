@@ -188,6 +188,14 @@ class Tenant:
             None if key is None else base64.b64decode(key.get_secret_value()),
         )
 
+    def secrets(self) -> frozenset[str]:
+        """Its secrets, which logs must mask."""
+        found: set[str] = set(secrets_in(self.plugin_settings))
+        found.update(self.storage.secrets(), secrets_in(self.settings.notifications))
+        found.update(*(secrets_in(each.params) for each in self.emitters))
+        found.update(*(secrets_in(each.plugin_settings) for each in self.additional_bills))
+        return frozenset(found - {""})
+
     def __reduce__(self) -> tuple[Any, ...]:
         rest = (self.topic_status, self.topic_error, self.emitters, self.folder)
         return _restore, (self.name, self.settings, self.storage, self.plugins_path, rest)
@@ -254,13 +262,8 @@ class Configuration:
 
     def secrets(self) -> frozenset[str]:
         """All configured secrets, which logs must mask."""
-        found: set[str] = set(secrets_in(self.access))
-        for tenant in self.tenants.values():
-            found.update(secrets_in(tenant.plugin_settings), tenant.storage.secrets())
-            found.update(secrets_in(tenant.settings.notifications))
-            found.update(*(secrets_in(each.params) for each in tenant.emitters))
-            found.update(*(secrets_in(each.plugin_settings) for each in tenant.additional_bills))
-        return frozenset(found - {""})
+        of_access = frozenset(secrets_in(self.access)) - {""}
+        return of_access.union(*(tenant.secrets() for tenant in self.tenants.values()))
 
 
 def state_dir() -> Path:

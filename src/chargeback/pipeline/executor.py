@@ -23,7 +23,6 @@ class RunAssignment:
     request: RunRequest
     epoch: int
     logging: LoggingSettings
-    secrets: frozenset[str]
     clock: Clock = utc_now
     compute: ComputeSettings = LOCAL
 

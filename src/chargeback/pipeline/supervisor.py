@@ -239,9 +239,8 @@ class Supervisor:
     def _execute(self, name: str, lease: Lease, request: RunRequest) -> RunResult:
         configuration = self._configuration
         tenant = configuration.tenants[name]
-        secrets = configuration.secrets()
         assignment = RunAssignment(
-            *(tenant, request, lease.epoch, configuration.logging, secrets, self._clock, configuration.features.compute)
+            *(tenant, request, lease.epoch, configuration.logging, self._clock, configuration.features.compute)
         )
         try:
             execution = self._executor.start(assignment)
