@@ -156,6 +156,17 @@ def test_a_provider_that_hangs_up_fails_the_gathering_but_keeps_the_days_it_gave
     assert not any(state.resources_gathered for state in deployment.states())
 
 
+def test_unchanged_days_are_confirmed_even_if_the_provider_hangs_up(run: RunContext, deployment: Deployment) -> None:
+    """Days whose bill is the stored one are recorded as gathered again, together; those after a failure are not."""
+    gather(run, Bills())
+    before, later = run.now(), run.now() + timedelta(hours=1)
+    run.now = lambda: later
+    gather(run, Bills(fails_after=2))
+    assert run.record.gathering_error == "the provider hung up"
+    states = deployment.states()
+    assert [state.gathered_at for state in states] == [later] * 2 + [before] * (len(states) - 2)
+
+
 def test_listings_that_fail_for_one_reason_are_one_error(run: RunContext) -> None:
     """Types that could not be listed for the same reason are reported together."""
     failures = {"user": "HTTP 401", "cluster": "HTTP 401", "connector": "HTTP 500"}

@@ -86,7 +86,7 @@ def _gather_billing(run: RunContext, bills: TenantBills, complete: frozenset[str
         inventory = inventory_store.read_inventory(connection)
     writer = _BillingDayWriter(run, known, inventory, complete)
     days = [day for day in run.window if _must_gather(run, known.get(day))]
-    with writer.batch:
+    with writer.batch, writer.confirmed:
         for number, billed in enumerate(_gather_days(bills, days), start=1):
             with log_context(date=billed.gathered.day), run.catch_day_errors(billed.gathered.day):
                 writer.store(billed)
@@ -132,9 +132,18 @@ class _NewBill:
     resources: Mapping[str, Resource]
 
 
+@dataclass(frozen=True, slots=True)
+class _SameBill:
+    """A bill that was gathered again at some time and is the stored one, and what it lacks."""
+
+    day: date
+    at: datetime
+    lacks: Mapping[str, str | None]
+
+
 class _BillingDayWriter:
-    """Stores gathered days, in the batches of ``batch``. ``complete`` are the types that were just listed
-    completely."""
+    """Stores gathered days, in the batches of ``batch``, and that the others are unchanged, in those of ``confirmed``.
+    ``complete`` are the types that were just listed completely."""
 
     def __init__(
         self, run: RunContext, known: Mapping[date, DayState], inventory: Inventory, complete: frozenset[str]
@@ -146,6 +155,7 @@ class _BillingDayWriter:
         self._complete = complete & {resource.resource_type for resource in inventory.resources}
         self._replaced: set[date] = set()
         self.batch = Batch(self._commit)
+        self.confirmed = Batch(self._confirm)
 
     def store(self, billed: BilledDay) -> None:
         """Store the day if it is new or has changed, and update its state."""
@@ -171,9 +181,7 @@ class _BillingDayWriter:
         unseen, unseen_before = unmeasured_part(gathered.lines), state.incomplete.get(BILL)
         is_seen_better = unseen_before is not None and unseen != unseen_before
         if state.billing_gathered and seen == state.gathered_fingerprint and not is_seen_better:
-            with run.lease.write() as connection:
-                day_states.save_day(connection, day, gathered_at=now, empty_answers=0)
-                day_states.mark_incomplete(connection, day, {BILL: unseen, **billed.held})
+            self.confirmed.add(_SameBill(day, now, {BILL: unseen, **billed.held}), rows=0)
             return
         self._replace(state, BilledDay(gathered, billed.held), seen, now)
 
@@ -239,6 +247,14 @@ class _BillingDayWriter:
             for day, bill in zip(days, bills, strict=True):
                 if bill.state.chargebacks.fingerprint is not None:
                     log.info("tenant %s: the bill of %s has changed; the day is recalculated", run.tenant.name, day)
+
+    def _confirm(self, bills: Sequence[_SameBill]) -> None:
+        """Record that the stored bills of a batch are still those of the provider."""
+        run = self._run
+        with run.catch_day_errors(*(bill.day for bill in bills)), run.lease.write() as connection:
+            for bill in bills:
+                day_states.save_day(connection, bill.day, gathered_at=bill.at, empty_answers=0)
+                day_states.mark_incomplete(connection, bill.day, bill.lacks)
 
     def _unlisted_resources(self, lines: Sequence[BillingLine], now: datetime) -> dict[str, Resource]:
         """Return every billed resource that was never listed, as deleted if its type was just listed completely."""
