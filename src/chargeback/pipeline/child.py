@@ -24,7 +24,7 @@ _POLL_SECONDS = 0.2
 #: How long an idle child may take to confirm that it begins a run; it does nothing else.
 _BEGIN_SECONDS = 5
 #: A child ends after this many runs, which bounds what a plugin may leave behind.
-_MAX_RUNS: Final = 50
+_MAX_RUNS: Final = 200
 # Delta's runtime does not survive a fork, and a forked thread pool would not either.
 _SPAWN = multiprocessing.get_context("spawn")
 
