@@ -199,9 +199,11 @@ def usage_resolver(ecosystem: Ecosystem) -> ResolveUsage | None:
     """Return what finds the owners of stored usage; None if the ecosystem stores usage with its owners."""
     if not isinstance(ecosystem, UsageResolver) or not ecosystem.named_measures:
         return None
-    resolver, named = ecosystem, pa.array(sorted(ecosystem.named_measures), pa.string())
+    resolver = ecosystem
 
     def _resolve(day: date, usage: pa.Table, inventory: Callable[[], Inventory]) -> pa.Table:
+        # Made here, not once for all calls: pyarrow would import pandas, if it is there, at the start of each process.
+        named = pa.array(sorted(resolver.named_measures), pa.string())
         has_names = pc.any(pc.is_in(usage["measure"], value_set=named)).as_py()
         return resolver.resolve_usage(day, usage, inventory()) if has_names else usage
 
