@@ -454,7 +454,8 @@ def _sqlite_engine(url: URL) -> Engine:
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
         options = connection.get_execution_options()
-        connection.exec_driver_sql(f"PRAGMA synchronous={'FULL' if options.get('is_durable') else 'NORMAL'}")
+        if "begin_mode" in options:  # readers commit nothing
+            connection.exec_driver_sql(f"PRAGMA synchronous={'FULL' if options.get('is_durable') else 'NORMAL'}")
         connection.exec_driver_sql(f"BEGIN {options.get('begin_mode', 'DEFERRED')}")
 
     return engine

@@ -163,10 +163,13 @@ class DayState:
 
 # Made once: building them takes longer than running them.
 _CHARGEBACKS, _TOPICS = (dataset_days.alias(dataset) for dataset in DayDataset)
-_JOINED: Final = days.outerjoin(
+_CHARGED: Final = days.outerjoin(
     _CHARGEBACKS,
     and_(_CHARGEBACKS.c.dataset == DayDataset.CHARGEBACKS, _CHARGEBACKS.c.tracking_date == days.c.tracking_date),
-).outerjoin(_TOPICS, and_(_TOPICS.c.dataset == DayDataset.TOPICS, _TOPICS.c.tracking_date == days.c.tracking_date))
+)
+_JOINED: Final = _CHARGED.outerjoin(
+    _TOPICS, and_(_TOPICS.c.dataset == DayDataset.TOPICS, _TOPICS.c.tracking_date == days.c.tracking_date)
+)
 _OF_DATASET: Final = ("state", "is_measured", "fingerprint", "rows", "revision")
 _STATES: Final = select(
     *days.c, *(of.c[name].label(f"{of.name}_{name}") for of in (_CHARGEBACKS, _TOPICS) for name in _OF_DATASET)
@@ -308,13 +311,13 @@ class DayCounts:
     last_calculated: date | None
 
 
-# Made once: building it takes as long as running it.
-_IS_CALCULATED = _CHARGEBACKS.c.state.in_(_CURRENT)
+# Made once: building it takes as long as running it; an IN would be expanded each time.
+_IS_CALCULATED = or_(*(_CHARGEBACKS.c.state == state for state in _CURRENT))
 _COUNTS = select(
     func.count().filter(days.c.billing_gathered & or_(_CHARGEBACKS.c.state.is_(None), ~_IS_CALCULATED)),
     func.count().filter(_IS_CALCULATED),
     func.max(days.c.tracking_date).filter(_IS_CALCULATED),
-).select_from(_JOINED)
+).select_from(_CHARGED)
 
 
 def count_days(connection: Connection) -> DayCounts:

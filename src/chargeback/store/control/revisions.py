@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
-from sqlalchemy import Connection, func, or_, select, text, update
+from sqlalchemy import Connection, func, literal_column, or_, select, update
 
 from chargeback.store.control.days import DatasetState, DayDataset
 from chargeback.store.control.schema import dataset_days, tenant
@@ -32,16 +32,23 @@ _DAYS: Final = """
         ORDER BY days.tracking_date) AS by_day
 """
 _DAYS_IN: Final = {
-    "sqlite": text(_DAYS.format(list="json_group_array", array="json_array")),
-    "postgresql": text(_DAYS.format(list="json_agg", array="json_build_array")),
+    "sqlite": _DAYS.format(list="json_group_array", array="json_array"),
+    "postgresql": _DAYS.format(list="json_agg", array="json_build_array"),
 }
-_REVISIONS = select(
-    tenant.c.tags_revision, tenant.c.inventory_revision, tenant.c.categories_revision, tenant.c.policies_revision
-)
 LAST_CALCULATED = select(func.max(dataset_days.c.tracking_date)).where(
     dataset_days.c.dataset == DayDataset.CHARGEBACKS,
     or_(dataset_days.c.state == DatasetState.CURRENT, dataset_days.c.fingerprint.is_not(None)),
 )
+_OF_TENANT: Final = (
+    tenant.c.tags_revision,
+    tenant.c.inventory_revision,
+    tenant.c.categories_revision,
+    tenant.c.policies_revision,
+)
+_REVISIONS_IN: Final = {
+    name: select(literal_column(f"({states})"), LAST_CALCULATED.scalar_subquery(), *_OF_TENANT)
+    for name, states in _DAYS_IN.items()
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +66,9 @@ class ControlRevisions:
 
 def read_revisions(connection: Connection) -> ControlRevisions:
     """Return the present revisions."""
-    row = connection.execute(_REVISIONS).first()
-    tags, inventory, categories, policies = (0, 0, 0, 0) if row is None else row
-    states = connection.execute(_DAYS_IN[connection.dialect.name]).scalar_one() or ""
-    last = connection.execute(LAST_CALCULATED).scalar()
-    digest = hashlib.blake2b(states.encode(), digest_size=16)
+    found = connection.execute(_REVISIONS_IN[connection.dialect.name]).one()
+    states, last, tags, inventory, categories, policies = found
+    digest = hashlib.blake2b((states or "").encode(), digest_size=16)
     return ControlRevisions(tags, inventory, digest.hexdigest(), last, categories, policies)
 
 
