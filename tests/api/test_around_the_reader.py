@@ -23,7 +23,7 @@ from chargeback.access.caller import Right
 from chargeback.api import dependencies, parameters, preconditions, tenant_requests
 from chargeback.api.app import create_app
 from chargeback.api.authentication import authenticated
-from chargeback.api.authorisation import RequiredAccess, api_routes
+from chargeback.api.authorisation import RequiredAccess, api_routes, authorise
 from chargeback.api.dependencies import ServicesDep, TenantDep
 from chargeback.api.parameters import CommonParameters
 from chargeback.api.routes import topic_attributions
@@ -47,8 +47,8 @@ KNOWN = frozenset(
         topic_attributions._topic_facts,
         topic_attributions._with_topics,
         dependencies._tenant,
-        dependencies._context,
         dependencies._access,
+        authorise,
         authenticated,
         preconditions._preconditions,
     }
@@ -121,7 +121,7 @@ async def _with_a_dependency(_store: Annotated[TenantStore, tenant_requests.Depe
 
 def test_a_way_around_is_found() -> None:
     """The check finds routes that could read without the scope, whichever dependency they use."""
-    router = Routes(prefix="/tenants/{tenant_name}")
+    router = Routes(prefix="/tenants/{tenant_name}", tags=[])
     endpoints: tuple[Any, ...] = (_honest, _with_services, _with_the_request, _with_a_dependency)
     for number, endpoint in enumerate(endpoints):
         router.get(f"/{number}", needs=Right.READ)(endpoint)
@@ -179,6 +179,6 @@ def test_a_question_about_rows_has_parameters() -> None:
     """A route that reads rows needs a query model, because its parameters are part of the ETag."""
     with pytest.raises(TypeError, match="_without reads rows: it needs a query model"):
 
-        @Routes().get("/tenants/{tenant_name}/rows", needs=Right.READ)
+        @Routes(tags=[]).get("/tenants/{tenant_name}/rows", needs=Right.READ)
         def _without(_facts: Facts) -> Response:
             return Response()

@@ -171,7 +171,6 @@ def test_a_route_that_declares_nothing_does_not_start(store: TenantStore, monkey
         return Response()
 
     monkeypatch.setattr(application, "_ROUTERS", (*application._ROUTERS, router))
-    application._routes.cache_clear()
     with pytest.raises(ValueError, match="forgotten does not declare what it needs"):
         create_app(services_for(store))
 

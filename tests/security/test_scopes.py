@@ -28,8 +28,9 @@ from sqlalchemy import update
 
 from chargeback.access.caller import Caller, Right
 from chargeback.access.scope import RowScope
-from chargeback.api.app import PREFIX, create_app
+from chargeback.api.app import create_app
 from chargeback.api.authorisation import RequiredAccess, api_routes
+from chargeback.api.routing import PREFIX
 from chargeback.api.services import ApiLimits, Services
 from chargeback.assistants.api_client import ApiClient, Sender, ToolError
 from chargeback.assistants.tools import TOOLS
@@ -366,17 +367,17 @@ def _everything(app: FastAPI, rows: Sequence[Any], topics: Sequence[Any], most: 
     for route in api_routes(app.routes):
         reach = RequiredAccess.of(route)
         assert reach is not None
-        path = route.path if route.path in {"/health", "/metrics/chargebacks"} else f"{PREFIX}{route.path}"
+        path = route.path.removeprefix(PREFIX)
         if route.methods == {"GET"}:
-            for filled in _filled(path, rows):
-                queries = _about_rows(route.path.removeprefix(ACME), rows, topics)
+            for filled in _filled(route.path, rows):
+                queries = _about_rows(path.removeprefix(ACME), rows, topics)
                 if not path.endswith("/explain"):
-                    queries = queries or QUERIES.get(route.path.removeprefix(ACME), [{}])[:most]
+                    queries = queries or QUERIES.get(path.removeprefix(ACME), [{}])[:most]
                 for query in queries:
                     yield Asked("GET", filled, query, whole=reach.whole)
-        elif route.path in READING:
-            for body in READING[route.path][:most]:
-                yield Asked("POST", path.format(tenant_name="acme"), {}, body, whole=reach.whole)
+        elif path in READING:
+            for body in READING[path][:most]:
+                yield Asked("POST", route.path.format(tenant_name="acme"), {}, body, whole=reach.whole)
 
 
 def _filled(path: str, rows: Sequence[Any]) -> Iterator[str]:

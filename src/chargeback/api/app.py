@@ -7,13 +7,13 @@ from contextlib import asynccontextmanager
 from functools import cache, partial
 from typing import Any
 
-from fastapi import APIRouter, Depends, FastAPI
+from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute
 
 from chargeback.api import metrics
-from chargeback.api.authorisation import api_routes, authorise, require_declarations
+from chargeback.api.authorisation import api_routes, require_declarations
 from chargeback.api.documentation import add_parameters, complete, webhooks
 from chargeback.api.executor import RequestExecutor
 from chargeback.api.guard import RequestGuard
@@ -73,8 +73,6 @@ from chargeback.api.routes import (
 from chargeback.api.routes.readiness import ReadinessCache
 from chargeback.api.services import Services
 from chargeback.page import PageFiles
-
-PREFIX = "/api/v1"
 
 _TITLE = "Chargeback"
 _DESCRIPTION = """
@@ -193,27 +191,24 @@ def create_app(services: Services) -> FastAPI:
     app.add_middleware(HeadAsGet)
     refusals = app.state.refusals = RefusalLog(services)
     app.add_middleware(RequestGuard, hosts=services.api.hosts, origins=origins, on_refusal=refusals.note)
-    app.add_middleware(MetricsMiddleware, request_metrics=request_metrics, prefix=PREFIX)
+    app.add_middleware(MetricsMiddleware, request_metrics=request_metrics)
     if services.api.path_prefix is not None:
         app.add_middleware(PathPrefix, prefix=services.api.path_prefix)
     app.openapi = partial(_document, services.version, is_worker=is_worker)  # type: ignore[method-assign]
     return app
 
 
-@cache
 def _routes(*, is_worker: bool) -> Sequence[BaseRoute]:
-    """Return the routes of the API. They are slow to build, so all applications of a process share them.
+    """Return the routes of the API. Routers would be searched one after the other, and what they include be built
+    again, so these are their routes themselves.
 
     Raises:
         ValueError: a route does not declare what it needs.
     """
-    everything = APIRouter(dependencies=[Depends(authorise)])
-    everything.include_router(readiness.health_router)
-    everything.include_router(chargeback_metrics.router)
-    for router in () if is_worker else _ROUTERS:
-        everything.include_router(router, prefix=PREFIX)
-    require_declarations(everything.routes)
-    return everything.routes
+    routers = (readiness.health_router, chargeback_metrics.router, *(() if is_worker else _ROUTERS))
+    routes = [route for router in routers for route in router.routes]
+    require_declarations(routes)
+    return routes
 
 
 def _documented_headers(app: FastAPI) -> list[str]:

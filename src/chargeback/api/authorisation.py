@@ -83,12 +83,8 @@ def require_declarations(routes: Sequence[BaseRoute]) -> None:
 
 
 def api_routes(routes: Sequence[BaseRoute]) -> Iterator[APIRoute]:
-    """Yield the routes of the API, in all routers."""
-    for route in routes:
-        if isinstance(route, APIRoute):
-            yield route
-        elif (inner := getattr(route, "original_router", None)) is not None:
-            yield from api_routes(inner.routes)
+    """Yield the routes of the API, without those of pages."""
+    return (route for route in routes if isinstance(route, APIRoute))
 
 
 async def authorise(request: Request) -> None:

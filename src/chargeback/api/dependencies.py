@@ -1,4 +1,4 @@
-"""Dependencies of routes: the tenant of the path, the context of the request, its caller and the caller's access."""
+"""Dependencies of routes: the tenant of the path, the caller of the request, and the caller's access."""
 
 from dataclasses import replace
 from typing import Annotated
@@ -8,8 +8,6 @@ from fastapi import Depends, Path, Request
 from chargeback.access.caller import Caller, TenantAccess
 from chargeback.api.authentication import authenticated
 from chargeback.api.authorisation import ACCESS
-from chargeback.api.executor import RequestContext, RequestExecutor
-from chargeback.api.limits import CANCELLATION
 from chargeback.api.services import Services
 from chargeback.reports.tenant_view import TenantView
 
@@ -28,20 +26,13 @@ async def _access(request: Request) -> TenantAccess:
 async def _tenant(
     request: Request,
     tenant_name: Annotated[str, Path(description="Name of the tenant in the configuration.", examples=["acme"])],
-    _checked: Annotated[TenantAccess, Depends(_access)],
 ) -> TenantView:
     services: Services = request.app.state.services
     tenant = services.tenants[tenant_name].fenced()
     return tenant if services.mode == "both" else replace(tenant, pipeline=None)
 
 
-async def _context(request: Request, access: Annotated[TenantAccess, Depends(_access)]) -> RequestContext:
-    executor: RequestExecutor = request.app.state.executor
-    return executor.context_for(request.scope[CANCELLATION], access.scope)
-
-
 ServicesDep = Annotated[Services, Depends(_services)]
 AccessDep = Annotated[TenantAccess, Depends(_access)]
 TenantDep = Annotated[TenantView, Depends(_tenant)]
-ContextDep = Annotated[RequestContext, Depends(_context)]
 CallerDep = Annotated[Caller, Depends(authenticated)]

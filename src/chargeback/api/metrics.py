@@ -73,10 +73,9 @@ class RequestMetrics:
 class MetricsMiddleware:
     """Middleware that measures every request, including refused and timed-out ones."""
 
-    def __init__(self, app: ASGIApp, request_metrics: RequestMetrics, prefix: str) -> None:
+    def __init__(self, app: ASGIApp, request_metrics: RequestMetrics) -> None:
         self._app = app
         self._request_metrics = request_metrics
-        self._prefix = prefix
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -98,21 +97,14 @@ class MetricsMiddleware:
         finally:
             self._request_metrics.in_progress.dec()
             method = scope["method"] if scope["method"] in _KNOWN_METHODS else "other"
-            self._request_metrics.durations.labels(method, route_of(scope, self._prefix), status).observe(
+            self._request_metrics.durations.labels(method, _route_of(scope), status).observe(
                 time.perf_counter() - began
             )
 
 
-def route_of(scope: Scope, prefix: str) -> str:
-    """Return the route of a request as documented, never text that was chosen by a client.
-
-    The path that a router below ``prefix`` puts in the scope may lack the prefix.
-    """
-    path = getattr(scope.get("route"), "path", None)
-    if not path:
-        return "none"
-    is_below = scope["path"].startswith(f"{prefix}/") and not path.startswith(f"{prefix}/")
-    return f"{prefix}{path}" if is_below else str(path)
+def _route_of(scope: Scope) -> str:
+    """Return the route of a request as documented, never text that was chosen by a client."""
+    return str(getattr(scope.get("route"), "path", None) or "none")
 
 
 async def metrics(request: Request) -> Response:

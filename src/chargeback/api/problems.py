@@ -15,7 +15,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.routing import APIRoute, iter_route_contexts
+from fastapi.routing import APIRoute
 from pydantic import BaseModel, Field
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
@@ -378,8 +378,8 @@ def _path_of(request: Request) -> str:
 def _methods_of(request: Request) -> list[str]:
     """Return all methods of the requested path; the framework lists only those of the first matching route."""
     methods: set[str] = set()
-    for route in iter_route_contexts(request.app.routes):
-        if isinstance(route.original_route, APIRoute) and route.path_regex.fullmatch(request.url.path):
+    for route in request.app.routes:
+        if isinstance(route, APIRoute) and route.path_regex.fullmatch(request.url.path):
             methods |= route.methods or set()
     return sorted(methods | {"HEAD"} if "GET" in methods else methods)
 

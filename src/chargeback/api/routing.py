@@ -19,16 +19,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import cache, partial
 from types import UnionType
 from typing import Any, Final, TypeVar, Union, get_args, get_origin
 
-from fastapi import APIRouter, params
+from fastapi import APIRouter, Depends, params
 from fastapi.routing import APIRoute
 from starlette.responses import Response
 
 from chargeback.access.caller import Right
-from chargeback.api.authorisation import Needs, RequiredAccess
+from chargeback.api.authorisation import Needs, RequiredAccess, authorise
 from chargeback.api.documentation import COMMON_STATUSES, csv_content, described
 from chargeback.api.parameters import StrictModel, body_reader, no_parameters, query_reader
 from chargeback.api.responses import answered
@@ -36,6 +37,9 @@ from chargeback.api.tenant_requests import Caching, EntitiesRequest, FactsReques
 from chargeback.reports.answers import ResponseModel
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+#: What the paths of nearly all routes begin with.
+PREFIX: Final = "/api/v1"
 
 _TENANT: Final = "{tenant_name}"
 
@@ -55,7 +59,7 @@ CSV: Final = CsvFile()
 
 
 class Endpoint(APIRoute):
-    """A route that declares the right that it needs."""
+    """A route that declares the right that it needs, and checks it before anything else of a request is read."""
 
     def __init__(  # noqa: PLR0913 - everything that an endpoint is
         self,
@@ -95,6 +99,7 @@ class Endpoint(APIRoute):
         text = inspect.cleandoc(endpoint.__doc__ or "")
         sentences = [self.required.sentence(), *([] if files is None else [_FILE_SENTENCE])]
         documented |= {"description": "\n\n".join([text, " ".join(sentences)]), "response_description": answer}
+        documented["dependencies"] = [Depends(authorise), *(options["dependencies"] or ())]
         super().__init__(path, self._called(endpoint), **(options | documented))
 
     def _called(self, endpoint: Callable[..., Any]) -> Callable[..., Any]:
@@ -143,13 +148,16 @@ class Endpoint(APIRoute):
 
 
 class Routes(APIRouter):
-    """FastAPI's router; every route declares what it ``needs``.
+    """The routes of one part of the API, below ``root``; every route declares what it ``needs``.
 
     ``whole`` means that a response is about the whole bill; ``files`` that it is also available as a CSV file; ``keep``
     that responses are cached for the same request of any client. ``also`` returns further values that the response
     depends on, for its ETag; it is called in the thread of the request, with the request and its parameters. ``only``
     are the usual problems, ``problems`` adds or overrides their descriptions. All other arguments are FastAPI's.
     """
+
+    def __init__(self, prefix: str = "", *, tags: list[str | Enum], root: str = PREFIX) -> None:
+        super().__init__(prefix=f"{root}{prefix}", tags=tags)
 
     def _declare(
         self,

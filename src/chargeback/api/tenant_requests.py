@@ -24,10 +24,11 @@ from sqlalchemy import Connection
 from starlette.responses import Response
 
 from chargeback.access.caller import TenantAccess
-from chargeback.api.authorisation import accepts_only_csv
-from chargeback.api.dependencies import AccessDep, ContextDep, ServicesDep, TenantDep
+from chargeback.api.authorisation import ACCESS, accepts_only_csv
+from chargeback.api.dependencies import TenantDep
 from chargeback.api.documentation import csv_answer
 from chargeback.api.executor import OpenReader, RequestContext, RequestExecutor, control_reader, entity_ids
+from chargeback.api.limits import CANCELLATION
 from chargeback.api.parameters import CSV_TYPE, CommonParameters, FactsParameters, Restating
 from chargeback.api.problems import InvalidParameter, InvalidRequest, NotFound
 from chargeback.api.responses import ByteStream, attachment, digest_of
@@ -84,21 +85,16 @@ class Caching:
 
 
 class TenantRequest:
-    """A request about one tenant. ``access`` is what the caller may do with it."""
+    """A request about one tenant. ``access`` is what the caller may do with it, which was checked before."""
 
-    def __init__(
-        self,
-        request: Request,
-        tenant: TenantView,
-        context: RequestContext,
-        access: TenantAccess,
-        services: Services,
-    ) -> None:
+    def __init__(self, request: Request, tenant: TenantView) -> None:
         headers = request.headers
+        services: Services = request.app.state.services
+        access: TenantAccess = request.scope[ACCESS]
         self.executor: RequestExecutor = request.app.state.executor
         self.tenant = tenant
-        self.context = context
         self.access = access
+        self.context: RequestContext = self.executor.context_for(request.scope[CANCELLATION], access.scope)
         #: The time of the request.
         self.now = services.clock()
         self.takes_gzip = accepts_encoding(headers.get("accept-encoding", ""), "gzip")
@@ -458,10 +454,8 @@ R = TypeVar("R", bound=TenantRequest)
 def _made(kind: type[R]) -> Any:
     """Return the dependency that creates a request of one class."""
 
-    async def _make(
-        request: Request, tenant: TenantDep, context: ContextDep, access: AccessDep, services: ServicesDep
-    ) -> R:
-        return kind(request, tenant, context, access, services)
+    async def _make(request: Request, tenant: TenantDep) -> R:
+        return kind(request, tenant)
 
     return Depends(_make)
 

@@ -16,8 +16,8 @@ from pydantic_core import from_json
 from starlette.types import ASGIApp, Message
 
 from chargeback.access.caller import Caller
-from chargeback.api.app import PREFIX
 from chargeback.api.authentication import CALLER
+from chargeback.api.routing import PREFIX
 from chargeback.errors import ChargebackError
 
 #: Parameters of a request; several values of a name are sent as several parameters.

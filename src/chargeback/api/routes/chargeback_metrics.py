@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 #: A tenant that hangs must not delay the others: a scrape waits for ten seconds.
 _TENANT_SECONDS = 8.0
 
-router = Routes(tags=["Metrics"])
+router = Routes(root="", tags=["Metrics"])
 
 Families = Mapping[str, Sequence[GaugeSample]]
 

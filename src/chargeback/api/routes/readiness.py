@@ -217,7 +217,7 @@ def _status(state: PipelineState, has_data: bool) -> str:
     return "ready" if has_data else "no_data"
 
 
-health_router = Routes(tags=["Health"])
+health_router = Routes(root="", tags=["Health"])
 
 
 @health_router.get("/health", needs=Access.PUBLIC, only=(400,))
