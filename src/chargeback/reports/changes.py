@@ -121,8 +121,9 @@ def compared_charges(
     """
     windows = (before, selection.window)
     days = (days_with_rows(reader, before), days_with_rows(reader, selection.window))
-    sums = reader.sums(Sums(CHARGEBACKS, selection, keys_of(CHARGEBACKS, (*by, _PAYER, *_BILLED)), periods=windows))
-    places = _Places.of(sums, len(by), limit)
+    names = list(dict.fromkeys((*by, _PAYER, *_BILLED)))
+    sums = reader.sums(Sums(CHARGEBACKS, selection, keys_of(CHARGEBACKS, names), periods=windows))
+    places = _Places.of(sums, names, by, limit)
     costs, payers = places.costs(), places.payers()
     is_everything = reader.sees_everything and selection == Selection(selection.window)
     earlier, later = _bills(reader, windows, costs[_WHOLE] if is_everything else None)
@@ -149,10 +150,10 @@ class _Places:
     table: str
 
     @classmethod
-    def of(cls, sums: SumRelation, grouped: int, limit: int | None) -> Self:
-        """Order the values of the first ``grouped`` keys."""
-        columns = [f"d{number}" for number in range(len(sums.question.by))]
-        values = columns[:grouped]
+    def of(cls, sums: SumRelation, names: Sequence[str], by: Sequence[str], limit: int | None) -> Self:
+        """Order the values of some of the keys, whose ``names`` are in their order."""
+        columns = {name: f"d{number}" for number, name in enumerate(names)}
+        values = [columns[name] for name in by]
         order = [f"{distance('earlier', 'later', is_fine=sums.is_fine)} DESC", *(f"coalesce({d}, '')" for d in values)]
         place = f"row_number() OVER (ORDER BY {', '.join(order)})"
         amounts = [sums.total_or_zero(where=f"period = {period}") for period in (0, 1)]
@@ -163,7 +164,7 @@ class _Places:
                     SELECT {", ".join(values)}, {amounts[0]} AS earlier, {amounts[1]} AS later
                     FROM sums GROUP BY ALL))""",
         )
-        payer, *billed = (f"sums.{column}" for column in columns[grouped:])
+        payer, *billed = (f"sums.{columns[name]}" for name in (_PAYER, *_BILLED))
         return cls(sums, values, payer, billed, table)
 
     @property
