@@ -171,8 +171,10 @@ class StoredDay:
         Raises:
             DamagedFacts: a file of the rows is lost.
         """
+        read = self._read.get(_key(self._dataset.table, self._row_files))
         with translate_file_errors(self._dataset.table):
-            details = [read_file(file, [_DETAIL])[_DETAIL].unique().to_pylist() for file in self._row_files]
+            tables = [read_file(file, [_DETAIL]) for file in self._row_files] if read is None else [read]
+        details = [table[_DETAIL].unique().to_pylist() for table in tables]
         return not any(METRICS_UNAVAILABLE in each for each in details) and not self.lacks(METRICS)
 
     def evidence(self) -> tuple[list[pa.Table | None], str | None]:
@@ -212,10 +214,11 @@ class StoredDay:
         rows = self.rows if revision == self.revision else self._stored(self._dataset.table, revision)
         if rows is None:
             return AmountInRevision(revision, None, None)
-        ids = [line_id] if line is None or where(rows, line_id=line_id).num_rows else self._lines_like(revision, line)
+        of_line = where(rows, line_id=line_id)
+        ids = [line_id] if line is None or of_line.num_rows else self._lines_like(revision, line)
         if ids is None or len(ids) > 1:
             return AmountInRevision(revision, None, None)
-        row = find(where(rows, line_id=ids[0])) if ids else None
+        row = find(of_line if ids == [line_id] else where(rows, line_id=ids[0])) if ids else None
         return AmountInRevision(revision, ids[0] if ids else None, Decimal(0) if row is None else row["amount"])
 
     def _lines_like(self, revision: Revision, line: Mapping[str, Any]) -> list[str] | None:
@@ -261,10 +264,14 @@ class StoredDay:
 
     def _table(self, name: str, files: tuple[DayFile, ...]) -> pa.Table:
         """Return the rows of files. Revisions of a day share most of them, so what was read is kept."""
-        key = (name, *(file.path for file in files))
+        key = _key(name, files)
         if key not in self._read:
             self._read[key] = read_files(name, self._day, files)
         return self._read[key]
+
+
+def _key(name: str, files: Sequence[DayFile]) -> tuple[str, ...]:
+    return (name, *(file.path for file in files))
 
 
 def resource_name(store: TenantStore, line: Mapping[str, Any]) -> str | None:
