@@ -177,6 +177,50 @@ class AnswerCache:
                 self._size -= len(oldest)
 
 
+class NextQuestions:
+    """Prepares the next questions about tenants whose facts are in object storage, in one background thread."""
+
+    def __init__(self, engine: QueryEngine) -> None:
+        self._engine = engine
+        self._thread = ThreadPoolExecutor(1, "preparing")
+        self._queries = threading.Lock()
+        self._token = CancellationToken()
+        self._prepared: RevisionCache[Future[None]] = RevisionCache()
+
+    def prepare(self, tenant: TenantView, version: DataVersion) -> None:
+        """Let the thread copy what these questions read, and make the partial aggregates that this machine lacks, once
+        for each version of the tables."""
+        facts = tenant.whole_store.facts
+        copies = facts.place.copies
+        if copies is None:
+            return
+
+        def _prepare() -> None:
+            weeks = list(last_weeks(version.snapshots, copies.max_bytes // _PART_OF_COPIES))
+            try:
+                for _, files in weeks:
+                    with copies.lent(files, self._token.check):
+                        pass  # from now on they are kept
+                with self._queries, self._engine.cursor(self._token) as cursor:
+                    for dataset, files in weeks:
+                        make_partials(cursor, facts.partials, dataset, files)
+            except (ChargebackError, OSError) as error:
+                log.info("tenant %s: the next questions are not prepared: %s", tenant.tenant_name, error)
+
+        with suppress(RuntimeError):  # the service ends
+            self._prepared.get(tenant.tenant_name, version.snapshots, lambda: self._thread.submit(_prepare))
+
+    def close(self) -> None:
+        """Stop preparing, and wait until the engine is not used any more."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._token.cancel()
+        for _ in range(_CANCEL_ATTEMPTS):
+            if self._queries.acquire(timeout=_CANCEL_RETRY_SECONDS):
+                self._queries.release()  # what would begin now finds itself cancelled
+                break
+            self._token.cancel()
+
+
 class RequestExecutor:
     """The query engine and the threads of one application, limited by ``query_memory`` (bytes) and
     ``query_threads``."""
@@ -198,46 +242,14 @@ class RequestExecutor:
         self._pools: dict[str, TenantPools] = {}
         self._query_slots = threading.Semaphore(_MAX_CONCURRENT_QUERIES)
         self._unwaited: set[asyncio.Task[None]] = set()
-        self._closing = CancellationToken()
-        self._prepares = threading.Lock()
-        self._ahead = ThreadPoolExecutor(1, "preparing")
-        self._prepared: RevisionCache[Future[None]] = RevisionCache()
+        self.next_questions = NextQuestions(self.engine)
 
     def close(self) -> None:
         """Stop accepting work; running work was cancelled with its request."""
-        self._ahead.shutdown(wait=False, cancel_futures=True)
-        self._closing.cancel()
-        for _ in range(_CANCEL_ATTEMPTS):
-            if self._prepares.acquire(timeout=_CANCEL_RETRY_SECONDS):
-                self._prepares.release()  # what would begin now finds itself cancelled
-                break
-            self._closing.cancel()
+        self.next_questions.close()
         for pools in self._pools.values():
             pools.close()
         self.engine.close()
-
-    def prepare(self, tenant: TenantView, version: DataVersion) -> None:
-        """Where facts are in object storage: let a background thread copy what the next questions read, and make the
-        partial aggregates that this machine lacks, once for each version of the tables."""
-        facts = tenant.whole_store.facts
-        copies = facts.place.copies
-        if copies is None:
-            return
-
-        def _prepare() -> None:
-            weeks = list(last_weeks(version.snapshots, copies.max_bytes // _PART_OF_COPIES))
-            try:
-                for _, files in weeks:
-                    with copies.lent(files, self._closing.check):
-                        pass  # from now on they are kept
-                with self._prepares, self.engine.cursor(self._closing) as cursor:
-                    for dataset, files in weeks:
-                        make_partials(cursor, facts.partials, dataset, files)
-            except (ChargebackError, OSError) as error:
-                log.info("tenant %s: the next questions are not prepared: %s", tenant.tenant_name, error)
-
-        with suppress(RuntimeError):  # the service ends
-            self._prepared.get(tenant.tenant_name, version.snapshots, lambda: self._ahead.submit(_prepare))
 
     def waiting(self, pool: str) -> int:
         """Return how much work waits for a thread of one of :attr:`POOLS`, in all tenants."""
@@ -368,7 +380,7 @@ class RequestContext:
 
             answer = func(version, _open)
             if as_of is None:
-                self._executor.prepare(tenant, version)
+                self._executor.next_questions.prepare(tenant, version)
             return answer
 
         pools = self._executor.pools_of(tenant.tenant_name)
