@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import cast
 
@@ -18,11 +19,12 @@ import psycopg
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import insert, select, text
+from sqlalchemy import insert, select, text, update
 from sqlalchemy.engine.interfaces import CacheStats
 
 from chargeback.errors import ForeignStorage, SchemaError, StorageError
 from chargeback.model.days import utc_now
+from chargeback.store.control import database as database_module
 from chargeback.store.control import schema
 from chargeback.store.control.database import ConnectRetry, ControlDatabase, ImmutableSqliteFile
 from chargeback.store.ownership import StorageOwner
@@ -269,6 +271,30 @@ def test_the_kernel_gives_up_a_server_that_vanished(postgres: PostgresServer) ->
         with socket.socket(fileno=os.dup(driver.fileno())) as wire:
             assert wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 10_000
             assert wire.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+
+
+def test_files_used_longest_ago_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many tenants a process has, only some of their files are open: those used last, and those in use."""
+    monkeypatch.setattr(database_module._OPEN_FILES, "most", 2)
+    names = ["a", "b", "c", "d"]
+    with ExitStack() as stack:
+        databases = {name: stack.enter_context(ControlDatabase(f"sqlite:///{tmp_path / name}.db")) for name in names}
+        for each in databases.values():
+            each.upgrade()
+        assert _open_below(tmp_path) == {"c", "d"}
+        with databases["a"].read() as connection:
+            for name in ("b", "c", "d", "c"):
+                with databases[name].write() as writing:
+                    writing.execute(update(schema.tenant).values(gather_failures=0))
+            assert connection.execute(select(schema.tenant.c.id)).scalar() == 1
+            assert _open_below(tmp_path) == {"a", "c", "d"}
+        assert _open_below(tmp_path) == {"a", "c"}
+    assert _open_below(tmp_path) == set()
+
+
+def _open_below(folder: Path) -> set[str]:
+    opened = [each.readlink() for each in Path("/proc/self/fd").iterdir() if each.is_symlink()]
+    return {path.name.partition(".")[0] for path in opened if path.parent == folder}
 
 
 def test_a_durable_transaction_waits_for_the_disk(tmp_path: Path) -> None:

@@ -9,10 +9,12 @@ has the file open, it is complete: it can then be read alone, without locks, as 
 
 from __future__ import annotations
 
+import resource
 import sqlite3
 import threading
 import time
 import zlib
+from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -39,7 +41,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
-from sqlalchemy.pool import NullPool
+from sqlalchemy.pool import NullPool, QueuePool
 from sqlalchemy.util import LRUCache
 from tenacity import (
     Retrying,
@@ -79,6 +81,10 @@ _RECHECK_SECONDS: Final = 1.0
 _DISK_TROUBLE: Final = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN})
 _PRIMARY_CODE: Final = 0xFF  # the other bits of an extended code give details
 _PLACE: Final = "the control database"
+#: The most SQLite files that remain open while nobody uses them; fewer if the process may not open sixteen times as
+#: many files: a connection opens three, and a pool keeps several.
+_MOST_IDLE_FILES: Final = 200
+_FILES_OF_POOL: Final = 16
 #: The compiled statements of all SQLite files, the ones used last: more than this code has.
 _SQLITE_STATEMENTS: Final[LRUCache[Any, Any]] = LRUCache(2000)
 
@@ -437,6 +443,32 @@ def _sqlite() -> Engine:
     return engine
 
 
+class _OpenFiles:
+    """The engines of SQLite files that may have idle connections, the one used last at the end. Those of the files used
+    longest ago are closed, so that the number of open files does not grow with the number of tenants."""
+
+    def __init__(self) -> None:
+        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        allowed = _MOST_IDLE_FILES if files == resource.RLIM_INFINITY else files // _FILES_OF_POOL
+        self.most = max(1, min(allowed, _MOST_IDLE_FILES))
+        self._lock = threading.Lock()
+        self._engines: OrderedDict[Engine, None] = OrderedDict()
+
+    def used(self, engine: Engine) -> None:
+        """Note that a connection to a file is given back."""
+        with self._lock:
+            self._engines[engine] = None
+            self._engines.move_to_end(engine)
+            beyond = [self._engines.popitem(last=False)[0] for _ in range(len(self._engines) - self.most)]
+        for oldest in beyond:
+            # One that is in use is noted again when it is given back.
+            if isinstance(oldest.pool, QueuePool) and not oldest.pool.checkedout():
+                oldest.dispose()
+
+
+_OPEN_FILES: Final = _OpenFiles()
+
+
 def _sqlite_engine(url: URL) -> Engine:
     """Return the engine of one file."""
     dialect = _sqlite().dialect
@@ -457,6 +489,10 @@ def _sqlite_engine(url: URL) -> Engine:
         if "begin_mode" in options:  # readers commit nothing
             connection.exec_driver_sql(f"PRAGMA synchronous={'FULL' if options.get('is_durable') else 'NORMAL'}")
         connection.exec_driver_sql(f"BEGIN {options.get('begin_mode', 'DEFERRED')}")
+
+    @event.listens_for(engine, "checkin")
+    def _given_back(_dbapi: Any, _record: Any) -> None:
+        _OPEN_FILES.used(engine)
 
     return engine
 
