@@ -111,7 +111,7 @@ class QueryPlan:
     present_tags: TagIndex | None = None
     visible_sums: VisibleSums | None = None
     _registered: dict[str, dict[Hashable, str]] = field(default_factory=dict, repr=False)
-    _dimensions: dict[tuple[InstantRange, str | None], str] = field(default_factory=dict, repr=False)
+    _dimensions: dict[tuple[InstantRange, str | None], SumSource] = field(default_factory=dict, repr=False)
 
     # Sums
 
@@ -226,13 +226,17 @@ class QueryPlan:
         table, reads = self.cursor.new_name("sums"), Reads.of(keys)
         columns = {"period": "INTEGER", **_kinds(question, keys, is_fine=True)}
         self.cursor.run(f"CREATE TEMP TABLE {table} ({', '.join(f'{name} {kind}' for name, kind in columns.items())})")
-        for period, window in enumerate(question.periods):
-            of_period = replace(question, selection=replace(question.selection, window=window), periods=())
-            if self.days_of(question.dataset, of_period.selection) is None:
+        of_periods = [
+            replace(question, selection=replace(question.selection, window=window), periods=())
+            for window in question.periods
+        ]
+        windows = [of.selection.window for of in of_periods if self.days_of(of.dataset, of.selection) is not None]
+        for period, of_period in enumerate(of_periods):
+            if of_period.selection.window not in windows:
                 continue
 
             def _insert(source: SumSource, period: int = period, of_period: Sums = of_period) -> None:
-                source = self._by_dimension(of_period, reads, source)
+                source = self._by_dimension(of_period, reads, source, windows)
                 sql = _select(source, of_period, keys, is_fine=True)
                 self.cursor.run(
                     f"INSERT INTO {table} BY NAME SELECT {period} AS period, * FROM ({sql})",
@@ -254,8 +258,11 @@ class QueryPlan:
         if unknown:
             raise ValueError(f"costs cannot be filtered by {', '.join(unknown)}")
 
-    def _by_dimension(self, question: Sums, reads: Reads, source: SumSource) -> SumSource:
-        """Return the sums of rows by dimension in place of the rows, where these are decided by their dimensions."""
+    def _by_dimension(
+        self, question: Sums, reads: Reads, source: SumSource, windows: Sequence[InstantRange]
+    ) -> SumSource:
+        """Return the sums of rows by dimension in place of the rows, where these are decided by their dimensions; those
+        of some ``windows`` are made together."""
         if source.are_partial or question.dataset is not CHARGEBACKS:
             return source
         condition = self.condition(CHARGEBACKS, question.selection)
@@ -263,35 +270,42 @@ class QueryPlan:
             return source
         by_day, by_month = "date" in reads.columns | condition.reads, question.rates is not None
         grain = "date" if by_day else "date_trunc('month', date)::DATE" if by_month else None
-        table = self._table_of_dimensions(question.selection.window, grain)
-        return SumSource(table, condition, {DISTINCT_ROWS: "sum(row_count)", **_SUMS_OF_DIMENSION})
+        if (question.selection.window, grain) not in self._dimensions:
+            self._sum_by_dimension([each for each in windows if (each, grain) not in self._dimensions], grain)
+        of_window = self._dimensions[question.selection.window, grain]
+        return replace(of_window, condition=of_window.condition & condition)
 
-    def _table_of_dimensions(self, window: InstantRange, grain: str | None) -> str:
-        """Return the table of the sums of a window by dimension and environment, and by day or month (``grain``); it is
-        made once. Filters, also those of a scope, are a matter of the sums."""
-        if (window, grain) in self._dimensions:
-            return self._dimensions[window, grain]
-        condition = Scan.of(self.snapshot(CHARGEBACKS.table), window).condition()
+    def _sum_by_dimension(self, windows: Sequence[InstantRange], grain: str | None) -> None:
+        """Make a table of the sums of windows with rows by dimension and environment, and by day or month (``grain``).
+        Filters, also those of a scope, are a matter of the sums."""
+        scans = [Scan.of(self.snapshot(CHARGEBACKS.table), window) for window in windows]
         register = [file for file in self.snapshot(DIMENSIONS_TABLE).files if file.rows]
         keys = f"dimension_id, environment_id{f', {grain} AS date' if grain else ''}"
         nothing = ", ".join(f"NULL::VARCHAR AS {name}" for name in DIMENSION_COLUMNS)
         known = "read_parquet($register)" if register else f"(SELECT NULL::BIGINT AS dimension_id, {nothing})"
         table = self.cursor.new_name("dimensions")
+        files = {file.path: file for scan in scans for file in scan.files}
+        parts, values = [], dict[str, object](files=tuple(files.values()))
+        for number, scan in enumerate(scans):
+            days, rows = scan.window.days(), scan.row_condition()
+            part = f"""SELECT {number} AS number, {keys}, sum(amount) AS total, count(*) AS row_count FROM {SOURCE}
+                       WHERE date >= '{days.start}' AND date < '{days.end}' AND {rows.sql} GROUP BY ALL"""
+            parts.append(part.replace("$window", f"$window_{number}"))
+            values |= {name.replace("window", f"window_{number}"): value for name, value in rows.parameters.items()}
         self.cursor.run(
             f"""CREATE TEMP TABLE {table} AS
-                WITH sums AS MATERIALIZED (
-                    SELECT {keys}, sum(amount) AS total, count(*) AS row_count
-                    FROM {SOURCE} WHERE {condition.sql} GROUP BY ALL)
+                WITH sums AS MATERIALIZED ({" UNION ALL ".join(parts)})
                 SELECT * FROM sums LEFT JOIN (
                     SELECT DISTINCT dimension_id, {", ".join(DIMENSION_COLUMNS)} FROM {known}
                     WHERE dimension_id IN (SELECT dimension_id FROM sums)) USING (dimension_id)""",
-            condition.parameters | ({"register": register} if register else {}),
+            values | ({"register": register} if register else {}),
         )
         ((unknown,),) = self.cursor.rows(f"SELECT count(*) FROM {table} WHERE identity_id IS NULL")
         if unknown:
             raise StorageError(f"the register of dimensions lacks {unknown} of those that were charged")
-        self._dimensions[window, grain] = table
-        return table
+        for number, window in enumerate(windows):
+            sums = {DISTINCT_ROWS: "sum(row_count)", **_SUMS_OF_DIMENSION}
+            self._dimensions[window, grain] = SumSource(table, Condition((f"number = {number}",)), sums)
 
     def _stored_sources(self, question: Sums, reads: Reads) -> list[SumSource]:
         """Return partial aggregates and rows or, where cost categories are read, the sums of their parts."""
