@@ -130,9 +130,13 @@ def compared_charges(
     billed = {what: BilledChange(earlier.get(what), later.get(what), days) for what in costs[_WHOLE]}
     groups = places.groups()
     for place, group in groups.items():
-        group.parts.extend(
-            ComparedPart(*what, billed[what], *its, payers[place][what]) for what, its in costs[place].items()
-        )
+        for what, its in costs[place].items():
+            if place in payers:
+                by_identity = payers[place][what]
+            else:
+                start, end = (sum(by_method.values()) for by_method in its)
+                by_identity = {group.key[by.index(_PAYER)] or "": end - start}
+            group.parts.append(ComparedPart(*what, billed[what], *its, by_identity))
     other = groups.pop(_OTHER)
     return ComparedCharges(days, [*groups.values()], other, payers[_WHOLE])
 
@@ -193,9 +197,10 @@ class _Places:
         return found
 
     def payers(self) -> dict[int, dict[_Billed, dict[str, int]]]:
-        """Return the differences of the payers whose costs rose and fell most, at each place and of everything, by
-        resource and product type. A sentence shows them in cents, so further digits are left out."""
+        """Return the differences of the payers whose costs rose and fell most, of everything and at each place with
+        several payers, by resource and product type. A sentence shows them in cents, so further digits are left out."""
         resource, product, _ = self.billed
+        of_several = f"WHERE place <= {_OTHER}" if self.payer in {f"sums.{value}" for value in self.values} else ""
         keys = f"{resource}, {product}, {self.payer}"
         rows = self.sums.rows(
             f"""SELECT place, resource, product, rose.payer, {units_of("rose.by")}, fell.payer, -{units_of("fell.by")}
@@ -205,7 +210,7 @@ class _Places:
                                    coalesce({self.payer}, '') AS payer,
                                    sum(if(period = 0, -{TOTAL}, {TOTAL})) AS changed
                             FROM {self._with_place} GROUP BY GROUPING SETS ((place, {keys}), ({keys})))
-                      GROUP BY ALL)"""
+                      {of_several} GROUP BY ALL)"""
         )
         found: dict[int, dict[_Billed, dict[str, int]]] = {_WHOLE: {}}
         for place, resource, product, rising, rose, falling, fell in rows:
