@@ -5157,7 +5157,9 @@ export interface components {
         };
         /**
          * ChangesAnswer
-         * @description The changes between two ranges. Items and `other` sum to the totals, which equal those of the aggregates.
+         * @description The changes between two ranges. Items and `other` sum to the totals, whose amounts equal those of the aggregates.
+         *     The effects of each of them are rounded to twelve places, so the last places of those in the totals depend on
+         *     `limit`.
          */
         ChangesAnswer: {
             /**
@@ -5193,7 +5195,7 @@ export interface components {
              * @description The largest changes first.
              */
             items: components["schemas"]["ChangedItem"][];
-            /** @description The changes beyond `limit`, together. */
+            /** @description The changes beyond `limit`, together: the effects are those of the sum of their costs. */
             other: components["schemas"]["ChangedRest"] | null;
             totals: components["schemas"]["ChangedAmounts"];
             /**
