@@ -1,4 +1,5 @@
-"""Durable writes, private folders, explanations of missing file permissions, and paths as users write them.
+"""Durable writes, private folders, the limit of open files, explanations of missing file permissions, and paths as
+users write them.
 
 Paths are relative to a folder, may begin with ``~``, and are limited to the length that a file system accepts.
 """
@@ -6,6 +7,7 @@ Paths are relative to a folder, may begin with ``~``, and are limited to the len
 from __future__ import annotations
 
 import os
+import resource
 import stat
 from pathlib import Path
 
@@ -25,6 +27,13 @@ def fsync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def part_of_open_files(parts: int, *, least: int, most: int) -> int:
+    """Return one of equal ``parts`` of the files that the process may open, but between ``least`` and ``most``."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    allowed = most if files == resource.RLIM_INFINITY else files // parts
+    return max(least, min(allowed, most))
 
 
 def private_folder(path: Path) -> Path:

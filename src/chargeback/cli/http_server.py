@@ -11,7 +11,6 @@ import asyncio
 import errno
 import gc
 import logging
-import resource
 import socket
 from http import HTTPStatus
 from types import FrameType
@@ -23,6 +22,7 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from chargeback.api.problems import headers_too_large
+from chargeback.disk import part_of_open_files
 from chargeback.errors import ListenError
 
 if TYPE_CHECKING:
@@ -56,9 +56,7 @@ GRACE_SECONDS = 5
 
 def connection_limit() -> int:
     """Return the maximum number of connections: at most half of the files that the process may open."""
-    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    allowed = _MAX_CONNECTIONS if files == resource.RLIM_INFINITY else files // 2
-    return max(_MIN_CONNECTIONS, min(allowed, _MAX_CONNECTIONS))
+    return part_of_open_files(2, least=_MIN_CONNECTIONS, most=_MAX_CONNECTIONS)
 
 
 class LimitedProtocol(HttpToolsProtocol):

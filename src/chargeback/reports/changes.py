@@ -143,14 +143,13 @@ def compared_charges(
 
 @dataclass(frozen=True)
 class _Places:
-    """The sums of two periods by some ``values``, payers and :data:`_BILLED`, whose columns these are, and a ``table``
-    of the amounts ``earlier`` and ``later`` of these values, with their ``place``: that of the largest difference is
-    1."""
+    """The sums of two periods by the values of ``by``, payers and :data:`_BILLED`, with the column of each of these
+    names, and a ``table`` of the amounts ``earlier`` and ``later`` of the values, with their ``place``: that of the
+    largest difference is 1."""
 
     sums: SumRelation
-    values: Sequence[str]
-    payer: str
-    billed: Sequence[str]
+    by: Sequence[str]
+    columns: Mapping[str, str]
     table: str
 
     @classmethod
@@ -168,17 +167,20 @@ class _Places:
                     SELECT {", ".join(values)}, {amounts[0]} AS earlier, {amounts[1]} AS later
                     FROM sums GROUP BY ALL))""",
         )
-        payer, *billed = (f"sums.{columns[name]}" for name in (_PAYER, *_BILLED))
-        return cls(sums, values, payer, billed, table)
+        return cls(sums, by, columns, table)
+
+    def _columns(self, *names: str) -> list[str]:
+        return [f"sums.{self.columns[name]}" for name in names]
 
     @property
     def _with_place(self) -> str:
-        same = " AND ".join(f"sums.{column} IS NOT DISTINCT FROM {self.table}.{column}" for column in self.values)
+        values = [self.columns[name] for name in self.by]
+        same = " AND ".join(f"sums.{column} IS NOT DISTINCT FROM {self.table}.{column}" for column in values)
         return f"sums JOIN {self.table} ON {same}"
 
     def groups(self) -> dict[int, ComparedGroup]:
         """Return the group at each place, in this order, still without its parts."""
-        columns = ", ".join(f"any_value({column})" for column in self.values)
+        columns = ", ".join(f"any_value({self.columns[name]})" for name in self.by)
         amounts = ", ".join(sum_exact(name, is_fine=self.sums.is_fine) for name in ("earlier", "later"))
         rows = self.sums.cursor.rows(
             f"SELECT place, count(*), {amounts}, {columns} FROM {self.table} GROUP BY place ORDER BY place"
@@ -191,7 +193,7 @@ class _Places:
     def costs(self) -> dict[int, _ComparedCosts]:
         """Return the costs before and after at each place, and of everything, by product type and resource."""
         found: dict[int, _ComparedCosts] = {_WHOLE: {}, _OTHER: {}}
-        for place, *row in _compared(self.sums, ["place", *self.billed], self._with_place):
+        for place, *row in _compared(self.sums, ["place", *self._columns(*_BILLED)], self._with_place):
             for costs in (found.setdefault(place, {}), found[_WHOLE]):
                 _add(costs, *row)
         return found
@@ -199,15 +201,15 @@ class _Places:
     def payers(self) -> dict[int, dict[_Billed, dict[str, int]]]:
         """Return the differences of the payers whose costs rose and fell most, of everything and at each place with
         several payers, by resource and product type. A sentence shows them in cents, so further digits are left out."""
-        resource, product, _ = self.billed
-        of_several = f"WHERE place <= {_OTHER}" if self.payer in {f"sums.{value}" for value in self.values} else ""
-        keys = f"{resource}, {product}, {self.payer}"
+        resource, product, payer = self._columns("resource_id", "product_type", _PAYER)
+        of_several = f"WHERE place <= {_OTHER}" if _PAYER in self.by else ""
+        keys = f"{resource}, {product}, {payer}"
         rows = self.sums.rows(
             f"""SELECT place, resource, product, rose.payer, {units_of("rose.by")}, fell.payer, -{units_of("fell.by")}
                 FROM (SELECT place, resource, product, max({{'by': changed, 'payer': payer}}) AS rose,
                              max({{'by': -changed, 'payer': payer}}) AS fell
                       FROM (SELECT coalesce(place, {_WHOLE}) AS place, {resource} AS resource, {product} AS product,
-                                   coalesce({self.payer}, '') AS payer,
+                                   coalesce({payer}, '') AS payer,
                                    sum(if(period = 0, -{TOTAL}, {TOTAL})) AS changed
                             FROM {self._with_place} GROUP BY GROUPING SETS ((place, {keys}), ({keys})))
                       {of_several} GROUP BY ALL)"""

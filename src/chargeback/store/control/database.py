@@ -9,7 +9,6 @@ has the file open, it is complete: it can then be read alone, without locks, as 
 
 from __future__ import annotations
 
-import resource
 import sqlite3
 import threading
 import time
@@ -53,7 +52,7 @@ from tenacity import (
 )
 
 from chargeback.config.storage import apart_from_schema, options_of
-from chargeback.disk import explain_denial
+from chargeback.disk import explain_denial, part_of_open_files
 from chargeback.errors import SchemaError, StorageError
 from chargeback.store.clocks import ClockReading, read_clock
 from chargeback.store.control import schema
@@ -448,9 +447,7 @@ class _OpenFiles:
     longest ago are closed, so that the number of open files does not grow with the number of tenants."""
 
     def __init__(self) -> None:
-        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        allowed = _MOST_IDLE_FILES if files == resource.RLIM_INFINITY else files // _FILES_OF_POOL
-        self.most = max(1, min(allowed, _MOST_IDLE_FILES))
+        self.most = part_of_open_files(_FILES_OF_POOL, least=1, most=_MOST_IDLE_FILES)
         self._lock = threading.Lock()
         self._engines: OrderedDict[Engine, None] = OrderedDict()
 

@@ -226,14 +226,13 @@ class QueryPlan:
         table, reads = self.cursor.new_name("sums"), Reads.of(keys)
         columns = {"period": "INTEGER", **_kinds(question, keys, is_fine=True)}
         self.cursor.run(f"CREATE TEMP TABLE {table} ({', '.join(f'{name} {kind}' for name, kind in columns.items())})")
-        of_periods = [
-            replace(question, selection=replace(question.selection, window=window), periods=())
-            for window in question.periods
-        ]
-        windows = [of.selection.window for of in of_periods if self.days_of(of.dataset, of.selection) is not None]
-        for period, of_period in enumerate(of_periods):
-            if of_period.selection.window not in windows:
-                continue
+        of_periods = {}
+        for period, window in enumerate(question.periods):
+            of_period = replace(question, selection=replace(question.selection, window=window), periods=())
+            if self.days_of(question.dataset, of_period.selection) is not None:
+                of_periods[period] = of_period
+        windows = [of_period.selection.window for of_period in of_periods.values()]
+        for period, of_period in of_periods.items():
 
             def _insert(source: SumSource, period: int = period, of_period: Sums = of_period) -> None:
                 source = self._by_dimension(of_period, reads, source, windows)
@@ -303,8 +302,8 @@ class QueryPlan:
         ((unknown,),) = self.cursor.rows(f"SELECT count(*) FROM {table} WHERE identity_id IS NULL")
         if unknown:
             raise StorageError(f"the register of dimensions lacks {unknown} of those that were charged")
+        sums = {DISTINCT_ROWS: "sum(row_count)", **_SUMS_OF_DIMENSION}
         for number, window in enumerate(windows):
-            sums = {DISTINCT_ROWS: "sum(row_count)", **_SUMS_OF_DIMENSION}
             self._dimensions[window, grain] = SumSource(table, Condition((f"number = {number}",)), sums)
 
     def _stored_sources(self, question: Sums, reads: Reads) -> list[SumSource]:
