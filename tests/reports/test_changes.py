@@ -206,6 +206,14 @@ def _random_range(random: Random) -> BilledRange:
     return BilledRange(random.randint(1, 4), lines)
 
 
+def test_digits_below_the_units_have_no_reason() -> None:
+    """Reallocated costs that differ by less than 10⁻¹² have an effect, so that effects sum to the difference, but no
+    sentence."""
+    found = change_of(ComparedGroup(("a",), 1, (Decimal(1), Decimal(1) + Decimal("1e-20")), []))
+    assert total(found.effects.values()) == found.delta == Decimal("1e-20")
+    assert found.sentence("USD", NAMES) == "Nothing changed."
+
+
 def test_per_day() -> None:
     """Daily amounts are divided by the number of days with costs, and None if there is no such day."""
     found = change(BilledRange(3, [billed("1", sa1="1")]), BilledRange(0, []))

@@ -443,10 +443,12 @@ class Change:
 
     def main_effects(self, currency: str) -> list[EffectReason]:
         """Return the effects for a sentence, the largest first; effects of less than a cent are left out if there are
-        larger ones."""
-        one_cent = minor_unit(currency)
+        larger ones. An effect without a reason is only digits below 10⁻¹²."""
+        one_cent, known = minor_unit(currency), {each.cause.effect for each in self.reasons}
         largest = sorted(
-            (item for item in self.effects.items() if item[1]), key=lambda item: item[1].copy_abs(), reverse=True
+            (item for item in self.effects.items() if item[1] and item[0] in known),
+            key=lambda item: item[1].copy_abs(),
+            reverse=True,
         )
         return [
             _with_reason(amount, [each for each in self.reasons if each.cause.effect == effect], one_cent)
