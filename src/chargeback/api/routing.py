@@ -17,6 +17,7 @@ See decision 24 for the reasons.
 from __future__ import annotations
 
 import inspect
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -27,6 +28,7 @@ from typing import Any, Final, TypeVar, Union, get_args, get_origin
 from fastapi import APIRouter, Depends, params
 from fastapi.routing import APIRoute
 from starlette.responses import Response
+from starlette.routing import compile_path
 
 from chargeback.access.caller import Right
 from chargeback.api.authorisation import Needs, RequiredAccess, authorise
@@ -100,7 +102,18 @@ class Endpoint(APIRoute):
         sentences = [self.required.sentence(), *([] if files is None else [_FILE_SENTENCE])]
         documented |= {"description": "\n\n".join([text, " ".join(sentences)]), "response_description": answer}
         documented["dependencies"] = [Depends(authorise), *(options["dependencies"] or ())]
-        super().__init__(path, self._called(endpoint), **(options | documented))
+        self.path, self.methods = path, set(options["methods"])
+        self.path_regex, self.path_format, self.param_convertors = compile_path(path)
+        self._complete = partial(super().__init__, path, self._called(endpoint), **(options | documented))
+
+    def __getattr__(self, name: str) -> Any:
+        """Complete the route when it is first used, which sets the attributes of FastAPI: to read the parameters and
+        responses of all functions would take a tenth of the service's start."""
+        with _COMPLETING:
+            complete = self.__dict__.pop("_complete", None)
+            if complete is not None:
+                complete()
+        return object.__getattribute__(self, name)
 
     def _called(self, endpoint: Callable[..., Any]) -> Callable[..., Any]:
         """Return ``endpoint`` as FastAPI calls it: its models are dependencies, and it runs in a thread."""
@@ -207,6 +220,8 @@ class Routes(APIRouter):
         return self._declare("DELETE", path, needs=needs, status_code=204, response_class=Response, **declaration)
 
 
+#: Held by the thread that completes a route.
+_COMPLETING: Final = threading.RLock()
 _OWN: Final = frozenset({"whole", "only", "problems", "answer"})
 _NAMED: Final = {
     "Content-Disposition": {"schema": {"type": "string"}, "description": "`attachment`, with a file name, of files."}

@@ -51,9 +51,9 @@ TyperArgument.display_type_rich = lambda *_, **__: None  # type: ignore[method-a
 
 _PRIVATE = 0o077
 _LAST_OUTPUT_SECONDS = 0.5
-#: The number of new objects before the garbage collector runs. A start makes a million objects that stay, and spends an
-#: eighth of its time on collections at Python's usual 700.
-_NEW_OBJECTS = 10_000
+#: The number of new objects before the garbage collector runs, and of its runs before it examines older objects as
+#: well. At Python's usual 700 and 10, an eighth of a start, which makes a million objects that stay, is collections.
+_COLLECTIONS = (10_000, 50)
 
 app = typer.Typer(
     name="chargeback",
@@ -126,7 +126,7 @@ def keep_files_private() -> None:
 def main() -> None:
     """Run the command line and exit, even if threads still wait for a server that does not respond."""
     keep_files_private()
-    gc.set_threshold(_NEW_OBJECTS)
+    gc.set_threshold(*_COLLECTIONS)
     code = run_command_line()
     if _wait_for_threads():
         sys.exit(code)

@@ -11,9 +11,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
 from itertools import accumulate, takewhile
-from typing import Any, Final
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from typing import TYPE_CHECKING, Any, Final
 
 from chargeback.allocation.methods import MethodKind
 from chargeback.config.settings import Dates, Numbers
@@ -36,6 +34,9 @@ from chargeback.reports.statements.content import (
     Statements,
 )
 from chargeback.reports.wording import calendar_day, counted, month_text, percent
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 _KINDS: Final = {DIRECT: "Direct costs", SHARED_IN: "Reallocated from others", SHARED_OUT: "Reallocated to others"}
 _EFFECTS: Final = {
@@ -177,6 +178,8 @@ def _ranked_note(each: RankedPart) -> str:
 
 @cache
 def _environment(form: StatementFormat | None = None) -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # which services do not need before a statement
+
     found = Environment(
         loader=PackageLoader(__package__),
         autoescape=True,

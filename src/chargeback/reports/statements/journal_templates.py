@@ -11,7 +11,6 @@ from typing import Final
 from chargeback.config.journal import JournalTemplate
 from chargeback.errors import TemplateFailed
 from chargeback.reports.statements.content import JournalAnswer
-from chargeback.reports.statements.template_process import FAILED, MOST_SECONDS
 
 _PROCESS: Final = "chargeback.reports.statements.template_process"
 #: Seconds after which the process is killed even if it has not used its processor time.
@@ -24,6 +23,8 @@ def journal_by_template(found: JournalAnswer, template: JournalTemplate) -> byte
     Raises:
         TemplateFailed: the template is invalid, is not allowed something, or needs too much time, memory or space.
     """
+    from chargeback.reports.statements.template_process import FAILED, MOST_SECONDS  # with Jinja
+
     values = found.model_dump(mode="json")
     asked = json.dumps({"source": template.source, "form": template.form, "values": values}).encode()
     try:
