@@ -105,7 +105,7 @@ _RULES: Final = (
     _at_floor(r"bill, .* / billing lines of a month", 2.5),
     _at_size(r"bill, .* / peak memory", 1024),
     _at_floor(rf"{_MILLION} / a day like the one before", 0.6),
-    _at_floor(rf"{_MILLION} / the first day, all dimensions new", 0.4),
+    _at_floor(rf"{_MILLION} / the first day, all dimensions new", 0.5),
     _at_reference(rf"{_MILLION} / a day like the one before", 5),
     _at_size(rf"{_MILLION} / peak memory", 1536),
     _at_figure(

@@ -24,7 +24,7 @@ from benchmarks.storage import replace_tables, tables_in
 from chargeback.allocation.day import DayCalculator, Evidence
 from chargeback.ecosystems.confluent_cloud.gatherer import catalogue
 from chargeback.store.facts.dimensions import DimensionRegister
-from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE, DIMENSIONS_TABLE, FactTables
 
 _SPAWN: Final = multiprocessing.get_context("spawn")
 
@@ -38,6 +38,7 @@ class Calculated:
     cpu_seconds: list[float]
     peaks: list[float]
     floor_seconds: float
+    first_floor_seconds: float
     reference_rows: float
 
 
@@ -63,9 +64,9 @@ def calculation(*, quick: bool) -> Iterator[Figure]:
             "the first day, all dimensions new",
             found.rows / found.seconds[0],
             "rows/s",
-            found.rows / found.floor_seconds,
+            found.rows / found.first_floor_seconds,
             more_is_better=True,
-            note=f"{found.cpu_seconds[0] * 1000:.0f} ms CPU",
+            note=f"{found.cpu_seconds[0] * 1000:.0f} ms CPU; the floor only writes the rows and their dimensions",
         )
         yield Figure(group, "peak memory", max(found.peaks), "MiB")
         settled = found.peaks[1:]
@@ -109,15 +110,16 @@ def _calculate(shape: Shape, days: int, sending: multiprocessing.connection.Conn
         rows = calculated.rows.num_rows
         del calculated
     calculator.close()
-    floor = _rewrite(facts, folder / "floor.parquet")
+    floor = _rewrite(facts, CHARGEBACKS_TABLE, folder / "floor.parquet")
+    first_floor = floor + _rewrite(facts, DIMENSIONS_TABLE, folder / "floor.parquet")
     reference = _reference(made, folder / "reference.db") if rows < 100_000 else _reference_of_a_smaller_day(folder)
     shutil.rmtree(folder)
-    sending.send(Calculated(rows, seconds, cpu_seconds, peaks, floor, reference))
+    sending.send(Calculated(rows, seconds, cpu_seconds, peaks, floor, first_floor, reference))
 
 
-def _rewrite(facts: FactTables, to: Path) -> float:
-    """Measure the floor: DuckDB reads and writes the finished rows of one day."""
-    file = facts.snapshot(CHARGEBACKS_TABLE).files[-1].path
+def _rewrite(facts: FactTables, table: str, to: Path) -> float:
+    """Measure the floor: DuckDB reads and writes the last file of a table."""
+    file = facts.snapshot(table).files[-1].path
     with duckdb.connect(config={"threads": 2}) as database:
         taken = []
         for _ in range(2):
