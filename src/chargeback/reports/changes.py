@@ -444,14 +444,16 @@ class Change:
     def main_effects(self, currency: str) -> list[EffectReason]:
         """Return the effects for a sentence, the largest first; effects of less than a cent are left out if there are
         larger ones. An effect without a reason is only digits below 10⁻¹²."""
-        one_cent, known = minor_unit(currency), {each.cause.effect for each in self.reasons}
+        one_cent, reasons = minor_unit(currency), dict[str, list[Reason]]()
+        for each in self.reasons:
+            reasons.setdefault(each.cause.effect, []).append(each)
         largest = sorted(
-            (item for item in self.effects.items() if item[1] and item[0] in known),
+            (item for item in self.effects.items() if item[1] and item[0] in reasons),
             key=lambda item: item[1].copy_abs(),
             reverse=True,
         )
         return [
-            _with_reason(amount, [each for each in self.reasons if each.cause.effect == effect], one_cent)
+            _with_reason(amount, reasons[effect], one_cent)
             for effect, amount in [item for item in largest if item[1].copy_abs() >= one_cent] or largest
         ]
 

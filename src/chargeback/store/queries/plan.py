@@ -62,6 +62,8 @@ from chargeback.store.queries.visible_sums import VisibleSums
 #: What decides the rows of a dimension: these, its environment and, where values have dates, the day.
 _OF_DIMENSION: Final = frozenset([*DIMENSION_COLUMNS, "environment_id", "date"])
 _UNOWNED: Final = f"identity_id = '{UNALLOCATED}'"
+# What the sums of a dimension read.
+_SUMMED: Final = frozenset({"cost_type", "identity_id"})
 # The sums of a dimension, as SQL over its total and its number of rows.
 _SUMS_OF_DIMENSION: Final = {
     "total": "sum(total)",
@@ -111,7 +113,7 @@ class QueryPlan:
     present_tags: TagIndex | None = None
     visible_sums: VisibleSums | None = None
     _registered: dict[str, dict[Hashable, str]] = field(default_factory=dict, repr=False)
-    _dimensions: dict[tuple[InstantRange, str | None], SumSource] = field(default_factory=dict, repr=False)
+    _dimensions: dict[tuple[InstantRange, tuple[str, ...]], str] = field(default_factory=dict, repr=False)
 
     # Sums
 
@@ -265,46 +267,53 @@ class QueryPlan:
         if source.are_partial or question.dataset is not CHARGEBACKS:
             return source
         condition = self.condition(CHARGEBACKS, question.selection)
-        if not reads.columns | condition.reads <= _OF_DIMENSION:
+        its = reads.columns | condition.reads
+        if not its <= _OF_DIMENSION:
             return source
-        by_day, by_month = "date" in reads.columns | condition.reads, question.rates is not None
-        grain = "date" if by_day else "date_trunc('month', date)::DATE" if by_month else None
-        if (question.selection.window, grain) not in self._dimensions:
-            self._sum_by_dimension([each for each in windows if (each, grain) not in self._dimensions], grain)
-        of_window = self._dimensions[question.selection.window, grain]
-        return replace(of_window, condition=of_window.condition & condition)
+        grain = "date" if "date" in its else "date_trunc('month', date)::DATE" if question.rates is not None else None
+        keys = ("dimension_id", *sorted({"environment_id"} & its), *([] if grain is None else [f"{grain} AS date"]))
+        window = question.selection.window
+        if (window, keys) not in self._dimensions:
+            self._sum_by_dimension([each for each in windows if (each, keys) not in self._dimensions], keys)
+        sums = self._dimensions[window, keys]
+        known, register = self._register()
+        columns = ", ".join(["dimension_id", *sorted((its | _SUMMED) & {*DIMENSION_COLUMNS})])
+        once = f"SELECT DISTINCT {columns} FROM {known} WHERE dimension_id IN (SELECT dimension_id FROM {sums})"
+        return SumSource(
+            f"(FROM {sums} JOIN ({once}) USING (dimension_id))",
+            Condition(parameters=register) & condition,
+            {DISTINCT_ROWS: "sum(row_count)", **_SUMS_OF_DIMENSION},
+        )
 
-    def _sum_by_dimension(self, windows: Sequence[InstantRange], grain: str | None) -> None:
-        """Make a table of the sums of windows with rows by dimension and environment, and by day or month (``grain``).
-        Filters, also those of a scope, are a matter of the sums."""
+    def _sum_by_dimension(self, windows: Sequence[InstantRange], keys: tuple[str, ...]) -> None:
+        """Make a table of the sums of windows with rows by dimension and what else is in ``keys``. Filters, also those
+        of a scope, are a matter of the sums."""
         scans = [Scan.of(self.snapshot(CHARGEBACKS.table), window) for window in windows]
-        register = [file for file in self.snapshot(DIMENSIONS_TABLE).files if file.rows]
-        keys = f"dimension_id, environment_id{f', {grain} AS date' if grain else ''}"
-        nothing = ", ".join(f"NULL::VARCHAR AS {name}" for name in DIMENSION_COLUMNS)
-        known = "read_parquet($register)" if register else f"(SELECT NULL::BIGINT AS dimension_id, {nothing})"
         table = self.cursor.new_name("dimensions")
         files = {file.path: file for scan in scans for file in scan.files}
         parts, values = [], dict[str, object](files=tuple(files.values()))
         for number, scan in enumerate(scans):
             days, rows = scan.window.days(), scan.row_condition()
-            part = f"""SELECT {number} AS number, {keys}, sum(amount) AS total, count(*) AS row_count FROM {SOURCE}
-                       WHERE date >= '{days.start}' AND date < '{days.end}' AND {rows.sql} GROUP BY ALL"""
+            part = f"""SELECT {number} AS number, {", ".join(keys)}, sum(amount) AS total, count(*) AS row_count
+                       FROM {SOURCE} WHERE date >= '{days.start}' AND date < '{days.end}' AND {rows.sql} GROUP BY ALL"""
             parts.append(part.replace("$window", f"$window_{number}"))
             values |= {name.replace("window", f"window_{number}"): value for name, value in rows.parameters.items()}
-        self.cursor.run(
-            f"""CREATE TEMP TABLE {table} AS
-                WITH sums AS MATERIALIZED ({" UNION ALL ".join(parts)})
-                SELECT * FROM sums LEFT JOIN (
-                    SELECT DISTINCT dimension_id, {", ".join(DIMENSION_COLUMNS)} FROM {known}
-                    WHERE dimension_id IN (SELECT dimension_id FROM sums)) USING (dimension_id)""",
-            values | ({"register": register} if register else {}),
-        )
-        ((unknown,),) = self.cursor.rows(f"SELECT count(*) FROM {table} WHERE identity_id IS NULL")
+        self.cursor.run(f"CREATE TEMP TABLE {table} AS {' UNION ALL '.join(parts)}", values)
+        known, register = self._register()
+        unregistered = f"SELECT count(*) FROM {table} ANTI JOIN {known} USING (dimension_id)"
+        ((unknown,),) = self.cursor.rows(unregistered, register)
         if unknown:
             raise StorageError(f"the register of dimensions lacks {unknown} of those that were charged")
-        sums = {DISTINCT_ROWS: "sum(row_count)", **_SUMS_OF_DIMENSION}
         for number, window in enumerate(windows):
-            self._dimensions[window, grain] = SumSource(table, Condition((f"number = {number}",)), sums)
+            self._dimensions[window, keys] = f"(FROM {table} WHERE number = {number})"
+
+    def _register(self) -> tuple[str, dict[str, object]]:
+        """Return the register of dimensions as SQL after FROM, and its parameters."""
+        files = [file for file in self.snapshot(DIMENSIONS_TABLE).files if file.rows]
+        if files:
+            return "read_parquet($register)", {"register": files}
+        nothing = ", ".join(f"NULL::VARCHAR AS {name}" for name in DIMENSION_COLUMNS)
+        return f"(SELECT NULL::BIGINT AS dimension_id, {nothing})", {}
 
     def _stored_sources(self, question: Sums, reads: Reads) -> list[SumSource]:
         """Return partial aggregates and rows or, where cost categories are read, the sums of their parts."""
