@@ -36,8 +36,10 @@ def _routes(*paths: str) -> list[APIRoute]:
 
 
 def test_a_route_is_completed_when_it_is_used() -> None:
-    """A request completes the route that it matches and no other; a path without a route completes none."""
+    """A request completes the route that it matches and no other; a path without a route completes none, and neither do
+    the documented headers."""
     routes = _routes("/used", "/unused")
+    assert [404 in route.responses for route in routes] == [True, True]
     app = FastAPI(openapi_url=None)
     app.router.routes.extend(routes)
     with TestClient(app) as client:

@@ -318,21 +318,19 @@ class RequestExecutor:
         self,
         tenants: Iterable[TenantView],
         check: Callable[[TenantView, CancellationToken], T],
-        seconds: float | None = None,
     ) -> list[T | StorageError]:
         """Return the result of ``check`` for each tenant, or the error, all at the same time.
 
-        A tenant that hangs times out after ``seconds`` (:data:`WATCH_SECONDS`) and does not affect the others.
+        A tenant that hangs times out after :data:`WATCH_SECONDS` and does not affect the others.
         """
-        limit = WATCH_SECONDS if seconds is None else seconds
 
         async def _check_one(tenant: TenantView) -> T | StorageError:
             pools, token = self.pools_of(tenant.tenant_name), CancellationToken()
             try:
-                async with asyncio.timeout(limit):
+                async with asyncio.timeout(WATCH_SECONDS):
                     return await self.run(pools, pools.watch, token, lambda: check(tenant, token))
             except TimeoutError:
-                return StorageError(f"the storage has not responded within {limit:g} s")
+                return StorageError(f"the storage has not responded within {WATCH_SECONDS:g} s")
             except StorageError as error:
                 return error
 

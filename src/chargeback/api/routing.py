@@ -102,7 +102,7 @@ class Endpoint(APIRoute):
         sentences = [self.required.sentence(), *([] if files is None else [_FILE_SENTENCE])]
         documented |= {"description": "\n\n".join([text, " ".join(sentences)]), "response_description": answer}
         documented["dependencies"] = [Depends(authorise), *(options["dependencies"] or ())]
-        self.path, self.methods = path, set(options["methods"])
+        self.path, self.methods, self.responses = path, set(options["methods"]), documented["responses"]
         self.path_regex, self.path_format, self.param_convertors = compile_path(path)
         self._complete = partial(super().__init__, path, self._called(endpoint), **(options | documented))
 
