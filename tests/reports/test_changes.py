@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from random import Random
@@ -140,8 +140,9 @@ def test_several_reasons() -> None:
     """The largest effect comes first, and effects below a cent are omitted; the identity need not be named."""
     before = BilledRange(2, [billed("100", "20", sa1="50")])
     after = BilledRange(3, [billed("240", "40", sa1="144")])
-    found = change(before, after)
-    assert Change(*_amounts(found), found.reasons, is_of_identity=True).sentence("USD", NAMES) == (
+    found = change_of(group_of(before, after, ["sa-1"], "sa-1"), "sa-1")
+    assert [each.by_identity for each in found.reasons] == [{"sa-1": 94 * ONE}] * 4
+    assert found.sentence("USD", NAMES) == (
         "+94.00 USD: +25.00 because more days have costs; +25.00 because larger quantities of WRITE on orders-prod "
         "were billed per day; +24.00 because its share of the usage for WRITE on orders-prod grew; +20.00 because the "
         "price of WRITE on orders-prod rose."
@@ -155,10 +156,6 @@ def test_shares_that_move_from_one_to_another() -> None:
     assert together(each).sentence("USD", NAMES) == "Nothing changed."
     assert [one.effects["share"] for one in each] == [Decimal(10), Decimal(-10)]
     assert "its share of the usage for WRITE on orders-prod shrank" in each[1].sentence("USD", NAMES)
-
-
-def _amounts(found: Change) -> tuple[tuple[str | None, ...], Decimal, Decimal, Mapping[str, Decimal]]:
-    return found.key, found.before, found.after, found.effects
 
 
 @pytest.mark.parametrize("cases", [50, pytest.param(20_000, marks=pytest.mark.drill)])

@@ -64,7 +64,7 @@ def test_charges_beside_their_bill(read: Read, facts: FactTables) -> None:
     compared = found(read, None, "identity_id", identity_id="sa-1")
     assert compared.days == (1, 2)
     (part,) = parts_of(compared)[("sa-1",)]
-    assert (part.resource_id, part.product_type, part.by_identity) == (*CKUS, {"sa-1": 25 * ONE})
+    assert (part.resource_id, part.product_type, part.by_identity) == (*CKUS, {})
     assert part.before == {"usage_ratio": 60 * ONE}
     assert part.billed.before == BilledType({"usage_ratio": 100 * ONE}, Quantity(3 * ONE, "CKU"), frozenset({"old"}))
     assert part.after == {"usage_ratio": 75 * ONE, "even_split": 10 * ONE}

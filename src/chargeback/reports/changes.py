@@ -35,10 +35,10 @@ from chargeback.reports.names import display_names
 from chargeback.reports.periods import Comparison
 from chargeback.reports.wording import DisplayNames, money_text, name
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, names_of
-from chargeback.store.queries.categorised import units_of
+from chargeback.store.queries.categorised import digits_of, units_of
 from chargeback.store.queries.costs import days_with_rows
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
-from chargeback.store.queries.keys import keys_of
+from chargeback.store.queries.keys import ByColumn, keys_of
 from chargeback.store.queries.question import TOTAL, SumRelation, Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
@@ -60,7 +60,7 @@ _NOTHING: Final = from_units(0)
 
 class ComparedPart(NamedTuple):
     """The charges for a product type on a resource in both ranges, by allocation method, and the differences of the
-    identities whose amounts rose and fell most, in units of 10⁻¹²."""
+    identities whose amounts rose and fell most, in units of 10⁻¹²; without these if a single identity pays."""
 
     resource_id: str
     product_type: str
@@ -130,13 +130,10 @@ def compared_charges(
     billed = {what: BilledChange(earlier.get(what), later.get(what), days) for what in costs[_WHOLE]}
     groups = places.groups()
     for place, group in groups.items():
-        for what, its in costs[place].items():
-            if place in payers:
-                by_identity = payers[place][what]
-            else:
-                start, end = (sum(by_method.values()) for by_method in its)
-                by_identity = {group.key[by.index(_PAYER)] or "": end - start}
-            group.parts.append(ComparedPart(*what, billed[what], *its, by_identity))
+        its_payers = payers.get(place, {})
+        group.parts.extend(
+            ComparedPart(*what, billed[what], *its, its_payers.get(what, {})) for what, its in costs[place].items()
+        )
     other = groups.pop(_OTHER)
     return ComparedCharges(days, [*groups.values()], other, payers[_WHOLE])
 
@@ -193,26 +190,25 @@ class _Places:
     def costs(self) -> dict[int, _ComparedCosts]:
         """Return the costs before and after at each place, and of everything, by product type and resource."""
         found: dict[int, _ComparedCosts] = {_WHOLE: {}, _OTHER: {}}
-        for place, *row in _compared(self.sums, ["place", *self._columns(*_BILLED)], self._with_place):
-            for costs in (found.setdefault(place, {}), found[_WHOLE]):
-                _add(costs, *row)
+        of_all = self._columns(*_BILLED)
+        for place, *row in _compared(self.sums, ["place", *of_all], self._with_place, of_all):
+            _add(found.setdefault(_WHOLE if place is None else place, {}), *row)
         return found
 
     def payers(self) -> dict[int, dict[_Billed, dict[str, int]]]:
         """Return the differences of the payers whose costs rose and fell most, of everything and at each place with
         several payers, by resource and product type. A sentence shows them in cents, so further digits are left out."""
         resource, product, payer = self._columns("resource_id", "product_type", _PAYER)
-        of_several = f"WHERE place <= {_OTHER}" if _PAYER in self.by else ""
-        keys = f"{resource}, {product}, {payer}"
+        several = f"place = {_OTHER}" if _PAYER in self.by else "TRUE"
+        by_payer = f"""{resource} AS resource, {product} AS product, coalesce({payer}, '') AS payer,
+                       sum(if(period = 0, -{TOTAL}, {TOTAL})) AS changed"""
         rows = self.sums.rows(
             f"""SELECT place, resource, product, rose.payer, {units_of("rose.by")}, fell.payer, -{units_of("fell.by")}
                 FROM (SELECT place, resource, product, max({{'by': changed, 'payer': payer}}) AS rose,
                              max({{'by': -changed, 'payer': payer}}) AS fell
-                      FROM (SELECT coalesce(place, {_WHOLE}) AS place, {resource} AS resource, {product} AS product,
-                                   coalesce({payer}, '') AS payer,
-                                   sum(if(period = 0, -{TOTAL}, {TOTAL})) AS changed
-                            FROM {self._with_place} GROUP BY GROUPING SETS ((place, {keys}), ({keys})))
-                      {of_several} GROUP BY ALL)"""
+                      FROM (SELECT {_WHOLE} AS place, {by_payer} FROM sums GROUP BY ALL
+                            UNION ALL SELECT place, {by_payer} FROM {self._with_place} WHERE {several} GROUP BY ALL)
+                      GROUP BY ALL)"""
         )
         found: dict[int, dict[_Billed, dict[str, int]]] = {_WHOLE: {}}
         for place, resource, product, rising, rose, falling, fell in rows:
@@ -220,23 +216,33 @@ class _Places:
         return found
 
 
-def _compared(sums: SumRelation, columns: Sequence[str], relation: str = "sums") -> list[tuple[Any, ...]]:
+def _compared(
+    sums: SumRelation, columns: Sequence[str], relation: str = "sums", of_all: Sequence[str] = ()
+) -> list[tuple[Any, ...]]:
     """Return the sums of two periods by some columns of a relation of them: the values of the columns, and the amounts
-    in units of 10⁻¹², None where there are no rows."""
+    in units of 10⁻¹², None where there are no rows. Those by the columns ``of_all`` are among them, with None as the
+    values of the others."""
     amounts = [sums.total(where=f"period = {period}") for period in (0, 1)]
     if not sums.is_fine:
-        amounts = [units_of(amount) for amount in amounts]
-    rows = sums.rows(f"SELECT {', '.join([*columns, *amounts])} FROM {relation} GROUP BY ALL")
-    if not sums.is_fine:
-        return rows
-    return [(*row[:-2], *(None if amount is None else to_units(amount) for amount in row[-2:])) for row in rows]
+        amounts = [digits_of(amount) for amount in amounts]
+    sets = ", ".join(f"({', '.join(each)})" for each in (columns, of_all) if each)
+    rows = sums.rows(f"SELECT {', '.join([*columns, *amounts])} FROM {relation} GROUP BY GROUPING SETS ({sets})")
+    read = to_units if sums.is_fine else int
+    return [(*row[:-2], *(None if amount is None else read(amount) for amount in row[-2:])) for row in rows]
 
 
-def _add(costs: _ComparedCosts, resource: str, product: str, method: str, *amounts: int | None) -> None:
-    """Add amounts before and after to the costs of a method; None is no cost."""
-    for by_method, units in zip(costs.setdefault((resource, product), ({}, {})), amounts, strict=True):
-        if units is not None:
-            by_method[method] = by_method.get(method, 0) + units
+def _add(
+    costs: _ComparedCosts, resource: str, product: str, method: str, earlier: int | None, later: int | None
+) -> None:
+    """Add the costs of a method before and after; None is no cost."""
+    what = (resource, product)
+    if what not in costs:
+        costs[what] = ({}, {})
+    before, after = costs[what]
+    if earlier is not None:
+        before[method] = earlier
+    if later is not None:
+        after[method] = later
 
 
 def _bills(
@@ -301,7 +307,7 @@ def _lines(reader: TenantReader, window: InstantRange, only: str) -> tuple[dict[
     condition = scan.condition()
     rows = reader.cursor.rows(
         f"""SELECT resource_id, product_type, sum(quantity), min(unit),
-                   count(quantity) = count(*) AND count(DISTINCT coalesce(unit, '')) = 1,
+                   count(quantity) = count(*) AND min(coalesce(unit, '')) = max(coalesce(unit, '')),
                    min(total_cost) < 0 AND max(total_cost) > 0
             FROM {SOURCE} WHERE {condition.sql}{only} GROUP BY resource_id, product_type""",
         condition.parameters,
@@ -317,15 +323,9 @@ def policies_used(reader: TenantReader, window: InstantRange) -> dict[str, list[
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
     """
-    scan = reader.scan(CHARGEBACKS, Selection(window))
-    if not scan.files:
-        return {}
-    condition = scan.condition()
-    rows: list[Any] = reader.cursor.rows(
-        f"SELECT product_type, list(DISTINCT policy_hash) FROM {SOURCE} WHERE {condition.sql} GROUP BY product_type",
-        condition.parameters,
-    )
-    return dict(rows)
+    keys = (ByColumn("product_type"), ByColumn("policy_hash"))
+    sums = reader.sums(Sums(CHARGEBACKS, Selection(window), keys, of=()))
+    return dict(sums.rows("SELECT d0, list(d1) FROM sums GROUP BY d0"))
 
 
 #: The texts of effects without a direction; {what} is a product type on a resource.
@@ -623,19 +623,25 @@ def changes(reader: TenantReader, selection: Selection, before: InstantRange, by
 
 
 def _changes_of(compared: ComparedCharges, by: Sequence[str]) -> list[Change]:
-    return [change_of(group, is_of_identity=_PAYER in by) for group in compared.listed]
+    if _PAYER not in by:
+        return [change_of(group) for group in compared.listed]
+    place = by.index(_PAYER)
+    return [change_of(group, group.key[place] or "") for group in compared.listed]
 
 
-def change_of(group: ComparedGroup, *, is_of_identity: bool = False) -> Change:
-    """Return the change of some charges. Digits of reallocated costs below 10⁻¹² are added to the largest effect."""
+def change_of(group: ComparedGroup, payer: str | None = None) -> Change:
+    """Return the change of some charges, all to one ``payer`` if there is one. Digits of reallocated costs below 10⁻¹²
+    are added to the largest effect."""
     sums = dict.fromkeys(EFFECTS, 0)
     reasons = []
     for part in group.parts:
-        for cause in part.billed.causes(part.before, part.after):
+        causes = part.billed.causes(part.before, part.after)
+        by_identity = part.by_identity if payer is None else {payer: sum([each.amount for each in causes])}
+        for cause in causes:
             sums[cause.effect] += cause.amount
-            reasons.append(Reason(part.resource_id, part.product_type, cause, part.by_identity))
+            reasons.append(Reason(part.resource_id, part.product_type, cause, by_identity))
     effects = {effect: from_units(units) if units else _NOTHING for effect, units in sums.items()}
-    change = Change(group.key, *group.amounts, effects, reasons, is_of_identity)
+    change = Change(group.key, *group.amounts, effects, reasons, is_of_identity=payer is not None)
     rest = difference(change.delta, total(effects.values()))
     if rest:
         largest = max(EFFECTS, key=lambda name: effects[name].copy_abs())
@@ -660,9 +666,10 @@ def together(items: Iterable[Change], by_identity: Mapping[_Billed, Mapping[str,
 
 def names_of_changes(connection: Connection, found: Iterable[Change], currency: str) -> DisplayNames:
     """Return the display names of the ids in the sentences of some changes."""
-    reasons = [effect.reason for change in found for effect in change.main_effects(currency)]
-    payers = {payer[0] for reason in reasons if (payer := reason.payer(currency)) is not None}
-    resources = names_of(connection, RESOURCES, {reason.resource_id for reason in reasons})
+    reasons = [(change, effect.reason) for change in found for effect in change.main_effects(currency)]
+    of_several = [reason for change, reason in reasons if not change.is_of_identity]
+    payers = {payer[0] for reason in of_several if (payer := reason.payer(currency)) is not None}
+    resources = names_of(connection, RESOURCES, {reason.resource_id for _, reason in reasons})
     return DisplayNames(
         {id_: each.name for id_, each in names_of(connection, IDENTITIES, payers).items() if each.name},
         {id_: each.name for id_, each in resources.items() if each.name},

@@ -213,7 +213,12 @@ class CategoryQuery:
 
 def units_of(amount: str) -> str:
     """Return an amount in units of 10⁻¹², as SQL."""
-    return f"replace({amount}::VARCHAR, '.', '')::HUGEINT"
+    return f"{digits_of(amount)}::HUGEINT"
+
+
+def digits_of(amount: str) -> str:
+    """Return the same as a text: Python reads it five times as fast as a HUGEINT."""
+    return f"replace({amount}::VARCHAR, '.', '')"
 
 
 @dataclass(frozen=True)

@@ -335,7 +335,7 @@ CHARGEBACKS: Final = Dataset(
     partials=(
         (
             *("resource_id", "environment_id", "product_category", "product_type"),
-            *("cost_type", "allocation_method", "allocation_detail"),
+            *("cost_type", "allocation_method", "allocation_detail", "policy_hash"),
         ),
         ("identity_id",),
         ("identity_id", "resource_id", "environment_id"),

@@ -113,7 +113,9 @@ class QueryPlan:
     present_tags: TagIndex | None = None
     visible_sums: VisibleSums | None = None
     _registered: dict[str, dict[Hashable, str]] = field(default_factory=dict, repr=False)
-    _dimensions: dict[tuple[InstantRange, tuple[str, ...]], str] = field(default_factory=dict, repr=False)
+    _dimensions: dict[tuple[tuple[tuple[int, InstantRange], ...], tuple[str, ...]], str] = field(
+        default_factory=dict, repr=False
+    )
 
     # Sums
 
@@ -228,23 +230,23 @@ class QueryPlan:
         table, reads = self.cursor.new_name("sums"), Reads.of(keys)
         columns = {"period": "INTEGER", **_kinds(question, keys, is_fine=True)}
         self.cursor.run(f"CREATE TEMP TABLE {table} ({', '.join(f'{name} {kind}' for name, kind in columns.items())})")
-        of_periods = {}
-        for period, window in enumerate(question.periods):
+
+        def _insert(source: SumSource, period: KeySql) -> None:
+            sql = _select(source, question, [period, *keys], is_fine=True)
+            self.cursor.run(f"INSERT INTO {table} BY NAME {sql}", source.condition.parameters)
+
+        its, by_dimension = self._reads_of_dimension(question, reads), dict[int, InstantRange]()
+        for number, window in enumerate(question.periods):
             of_period = replace(question, selection=replace(question.selection, window=window), periods=())
-            if self.days_of(question.dataset, of_period.selection) is not None:
-                of_periods[period] = of_period
-        windows = [of_period.selection.window for of_period in of_periods.values()]
-        for period, of_period in of_periods.items():
-
-            def _insert(source: SumSource, period: int = period, of_period: Sums = of_period) -> None:
-                source = self._by_dimension(of_period, reads, source, windows)
-                sql = _select(source, of_period, keys, is_fine=True)
-                self.cursor.run(
-                    f"INSERT INTO {table} BY NAME SELECT {period} AS period, * FROM ({sql})",
-                    source.condition.parameters,
-                )
-
-            with_first(self.sources(of_period, reads), _insert)
+            if self.days_of(question.dataset, of_period.selection) is None:
+                continue
+            sources = self.sources(of_period, reads)
+            if not sources[0].are_partial and its is not None:
+                by_dimension[number] = window
+            else:
+                with_first(sources, partial(_insert, period=KeySql({"period": f"{number}"})))
+        if by_dimension and its is not None:
+            _insert(self._by_dimension(question, its, by_dimension), KeySql({"period": "period"}))
         return SumRelation(self.cursor, question, is_fine, None, lambda use: use(f"SELECT * FROM {table}", {}))
 
     @staticmethod
@@ -259,42 +261,42 @@ class QueryPlan:
         if unknown:
             raise ValueError(f"costs cannot be filtered by {', '.join(unknown)}")
 
-    def _by_dimension(
-        self, question: Sums, reads: Reads, source: SumSource, windows: Sequence[InstantRange]
-    ) -> SumSource:
-        """Return the sums of rows by dimension in place of the rows, where these are decided by their dimensions; those
-        of some ``windows`` are made together."""
-        if source.are_partial or question.dataset is not CHARGEBACKS:
-            return source
+    def _reads_of_dimension(self, question: Sums, reads: Reads) -> frozenset[str] | None:
+        """Return the columns that a question and its filters read; None if a row's dimension does not decide all."""
+        if question.dataset is not CHARGEBACKS:
+            return None
+        its = reads.columns | self.condition(CHARGEBACKS, question.selection).reads
+        return its if its <= _OF_DIMENSION else None
+
+    def _by_dimension(self, question: Sums, its: frozenset[str], windows: Mapping[int, InstantRange]) -> SumSource:
+        """Return the sums of rows by dimension and ``period``, from which a question that reads some columns is added
+        up in place of the rows."""
         condition = self.condition(CHARGEBACKS, question.selection)
-        its = reads.columns | condition.reads
-        if not its <= _OF_DIMENSION:
-            return source
         grain = "date" if "date" in its else "date_trunc('month', date)::DATE" if question.rates is not None else None
         keys = ("dimension_id", *sorted({"environment_id"} & its), *([] if grain is None else [f"{grain} AS date"]))
-        window = question.selection.window
-        if (window, keys) not in self._dimensions:
-            self._sum_by_dimension([each for each in windows if (each, keys) not in self._dimensions], keys)
-        sums = self._dimensions[window, keys]
+        place = (tuple(windows.items()), keys)
+        if place not in self._dimensions:
+            self._dimensions[place] = self._sum_by_dimension(windows, keys)
+        sums = self._dimensions[place]
         known, register = self._register()
         columns = ", ".join(["dimension_id", *sorted((its | _SUMMED) & {*DIMENSION_COLUMNS})])
         once = f"SELECT DISTINCT {columns} FROM {known} WHERE dimension_id IN (SELECT dimension_id FROM {sums})"
         return SumSource(
-            f"(FROM {sums} JOIN ({once}) USING (dimension_id))",
+            f"({sums} JOIN ({once}) USING (dimension_id))",
             Condition(parameters=register) & condition,
             {DISTINCT_ROWS: "sum(row_count)", **_SUMS_OF_DIMENSION},
         )
 
-    def _sum_by_dimension(self, windows: Sequence[InstantRange], keys: tuple[str, ...]) -> None:
-        """Make a table of the sums of windows with rows by dimension and what else is in ``keys``. Filters, also those
-        of a scope, are a matter of the sums."""
-        scans = [Scan.of(self.snapshot(CHARGEBACKS.table), window) for window in windows]
+    def _sum_by_dimension(self, windows: Mapping[int, InstantRange], keys: tuple[str, ...]) -> str:
+        """Make a table of the sums of windows with rows by ``period``, dimension and what else is in ``keys``, and
+        return its name. Filters, also those of a scope, are a matter of the sums."""
+        scans = {number: Scan.of(self.snapshot(CHARGEBACKS.table), window) for number, window in windows.items()}
         table = self.cursor.new_name("dimensions")
-        files = {file.path: file for scan in scans for file in scan.files}
+        files = {file.path: file for scan in scans.values() for file in scan.files}
         parts, values = [], dict[str, object](files=tuple(files.values()))
-        for number, scan in enumerate(scans):
+        for number, scan in scans.items():
             days, rows = scan.window.days(), scan.row_condition()
-            part = f"""SELECT {number} AS number, {", ".join(keys)}, sum(amount) AS total, count(*) AS row_count
+            part = f"""SELECT {number} AS period, {", ".join(keys)}, sum(amount) AS total, count(*) AS row_count
                        FROM {SOURCE} WHERE date >= '{days.start}' AND date < '{days.end}' AND {rows.sql} GROUP BY ALL"""
             parts.append(part.replace("$window", f"$window_{number}"))
             values |= {name.replace("window", f"window_{number}"): value for name, value in rows.parameters.items()}
@@ -304,8 +306,7 @@ class QueryPlan:
         ((unknown,),) = self.cursor.rows(unregistered, register)
         if unknown:
             raise StorageError(f"the register of dimensions lacks {unknown} of those that were charged")
-        for number, window in enumerate(windows):
-            self._dimensions[window, keys] = f"(FROM {table} WHERE number = {number})"
+        return table
 
     def _register(self) -> tuple[str, dict[str, object]]:
         """Return the register of dimensions as SQL after FROM, and its parameters."""
