@@ -83,13 +83,14 @@ def serving(
     limit_seconds: int = 60,
     storage: dict[str, Any] | None = None,
     first: str | None = None,
+    python: str = sys.executable,
 ) -> Iterator[Service]:
-    """Run the service in mode ``api`` for the length of the ``with``. ``first`` is the path that it must answer before;
-    without it, a page of rows, which is what users want to see after a start."""
+    """Run the service in mode ``api`` for the length of the ``with``, by an interpreter ``python``. ``first`` is the
+    path that it must answer before; without it, a page of rows, which is what users want to see after a start."""
     port = free_port()
     config = configure(tenants, folder, port=port, limit_seconds=limit_seconds, storage=storage)
     began = time.perf_counter()
-    command = [sys.executable, "-m", "chargeback", "serve", "--config", str(config), "--mode", "api"]
+    command = [python, "-m", "chargeback", "serve", "--config", str(config), "--mode", "api"]
     service = Service(subprocess.Popen(command, cwd=folder), port)
     try:
         rows = target(f"/api/v1/tenants/{tenants[0].shape.name}/chargebacks", page_size=10)

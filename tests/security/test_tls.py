@@ -15,8 +15,9 @@ import pytest
 
 from chargeback.errors import SourceUnavailable
 from chargeback.sources.credentials import Credentials, MetricsSettings
-from chargeback.sources.http import INTERACTIVE_LIMITS, Call, HttpClient
+from chargeback.sources.http import HttpClient
 from chargeback.sources.prometheus import PrometheusClient
+from chargeback.sources.requests import INTERACTIVE_LIMITS, Call
 
 pytestmark = pytest.mark.usefixtures("process")
 

@@ -9,7 +9,8 @@ import pytest
 
 from chargeback.errors import SourceError
 from chargeback.sources.calls import CALLS, NO_ANSWER, CallCounter
-from chargeback.sources.http import Call, HttpClient, Limits
+from chargeback.sources.http import HttpClient
+from chargeback.sources.requests import Call, Limits
 
 
 def test_threads_lose_no_call() -> None:

@@ -30,8 +30,9 @@ from chargeback.errors import (
 )
 from chargeback.sources.calls import CALLS
 from chargeback.sources.credentials import Credentials
-from chargeback.sources.http import Call, HttpClient, Limits, ResponseBody, next_address
+from chargeback.sources.http import HttpClient, ResponseBody, next_address
 from chargeback.sources.rate_limit import RateLimiter
+from chargeback.sources.requests import Call, Limits
 from tests.sources.loopback import Answer, Asked, Loopback, Script, each
 
 SECRET = "s3cret-0123456789"

@@ -13,8 +13,8 @@ from pydantic import SecretStr
 
 from chargeback.errors import SourceDataError, SourcePartial, SourceRejected, SourceTooLarge, SourceUnavailable
 from chargeback.sources.credentials import MetricsSettings
-from chargeback.sources.http import Limits
 from chargeback.sources.prometheus import PrometheusClient
+from chargeback.sources.requests import Limits
 from tests.sources.loopback import Answer, Loopback, each
 from tests.support.prometheus import PASSWORD, USER, RealPrometheus
 

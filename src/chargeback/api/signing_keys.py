@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl
 from chargeback.api.problems import ApiError
 from chargeback.config.access import JwtSettings
 from chargeback.errors import ChargebackError, ConfigProblem, ConfigurationError, SourceError
-from chargeback.sources.http import Call, HttpClient, Limits
+from chargeback.sources.requests import Call, Limits
 
 log = logging.getLogger(__name__)
 
@@ -144,6 +144,8 @@ def _from_file(path: Path) -> list[Jwk]:
 
 
 def _from_address(url: str) -> list[Jwk]:
+    from chargeback.sources.http import HttpClient
+
     address, _, query = url.partition("?")
     try:
         with HttpClient(address, source="jwks", stop=Event(), limits=_LIMITS) as client:

@@ -41,7 +41,6 @@ def check(
         works.append(_workers_may_be_used(configuration.features.compute))
     usable = [tenant for tenant in tenants if _storage_may_be_used(tenant, online=online)]
     works.append(len(usable) == len(tenants))
-    works += [_policies_are_unchanged(tenant, online=online) for tenant in usable]
     if online:
         works += [_clocks_agree(tenant) for tenant in usable]
         works += [print_findings(tenant.name, _findings(tenant)) for tenant in tenants]
@@ -90,33 +89,21 @@ def _workers_may_be_used(compute: ComputeSettings) -> bool:
 
 
 def _storage_may_be_used(tenant: Tenant, *, online: bool) -> bool:
-    """Check that existing storage belongs to the tenant; servers are contacted only with ``online``; then object
-    storage is tried out."""
-    from chargeback.errors import SchemaError, StorageError
+    """Check that existing storage belongs to the tenant, and that policies with dates are those by which its days were
+    calculated. Servers are contacted only with ``online``; then object storage is tried out."""
+    from chargeback.errors import PoliciesChanged, SchemaError, StorageError
+    from chargeback.recompute.policies import check_policies
     from chargeback.store.tenant import check_storage
 
     try:
-        check_storage(tenant, ask_server=online, try_out=online)
+        check_storage(tenant, check_policies, ask_server=online, try_out=online)
+    except PoliciesChanged as error:
+        typer.echo(f"error: {error}", err=True)
+        return False
     except StorageError as error:
         if online or isinstance(error, SchemaError):
             typer.echo(f"error: {error}", err=True)
             return False
-    return True
-
-
-def _policies_are_unchanged(tenant: Tenant, *, online: bool) -> bool:
-    """Check that policies with dates are those by which days were calculated; servers are contacted only with
-    ``online``."""
-    from chargeback.errors import PoliciesChanged, StorageError
-    from chargeback.recompute.policies import check_stored_days
-
-    try:
-        check_stored_days(tenant, ask_server=online)
-    except PoliciesChanged as error:
-        typer.echo(f"error: {error}", err=True)
-        return False
-    except StorageError:
-        pass  # what is wrong with it was said
     return True
 
 

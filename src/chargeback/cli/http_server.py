@@ -290,6 +290,7 @@ class HttpServer(uvicorn.Server):
         # requests by 50 to 100 ms during large responses. There is next to no garbage between them: to look for it
         # first would be a tenth of the start.
         gc.freeze()
+        gc.enable()
         host, port = listening.getsockname()[:2]
         _log.info("listening on http://%s:%s", f"[{host}]" if ":" in host else host, port)
         try:

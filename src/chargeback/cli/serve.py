@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -30,6 +31,7 @@ def serve(
     mode: Annotated[Mode, typer.Option("--mode", metavar="MODE", help="The mode: api, worker, or both.")] = Mode.BOTH,
 ) -> None:
     """Serve the API, and run the pipeline periodically. Until SIGTERM or Ctrl-C."""
+    gc.disable()  # next to nothing of what a start makes is garbage
     from chargeback.config import load_configuration
     from chargeback.config.advice import advice_about
     from chargeback.logs import configure_logging
@@ -51,7 +53,7 @@ def serve_until_stopped(configuration: Configuration, mode: Mode) -> None:
         SchemaError: a control database is ahead of this version, or its history is broken.
     """
     from chargeback.cli.http_server import HttpServer, listen
-    from chargeback.recompute.policies import require_policies
+    from chargeback.recompute.policies import check_policies
     from chargeback.store.tenant import require_usable_storage
 
     answers_assistants = configuration.mcp.enabled and mode is not Mode.WORKER
@@ -72,10 +74,9 @@ def serve_until_stopped(configuration: Configuration, mode: Mode) -> None:
         if engine is not None:
             engine.start(stopper.request)
         else:
-            tenants = list(configuration.tenants.values())
-            require_usable_storage(tenants)
-            require_policies(tenants)
+            require_usable_storage(list(configuration.tenants.values()), check_policies)
         if socket is None:
+            gc.enable()
             stopper.requested.wait()
         else:
             from chargeback.api.app_factory import create_app_from

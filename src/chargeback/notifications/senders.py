@@ -16,7 +16,6 @@ from email.utils import format_datetime
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-import httpx
 from standardwebhooks import Webhook
 
 from chargeback import __version__
@@ -86,6 +85,8 @@ def send_alerts(sink: AlertmanagerSettings, alerts: Sequence[Mapping[str, Any]])
 
 
 def _posted(url: str, content: bytes, headers: dict[str, str], *, allow_private: bool) -> SendResult:
+    import httpx  # for a service that only answers, it would double
+
     headers = headers | {"Content-Type": "application/json", "User-Agent": f"chargeback/{__version__}"}
     try:
         status, text, wait = _exchange(url, content, headers, allow_private=allow_private)
@@ -102,6 +103,8 @@ def _posted(url: str, content: bytes, headers: dict[str, str], *, allow_private:
 
 def _exchange(url: str, content: bytes, headers: dict[str, str], *, allow_private: bool) -> tuple[int, str, float]:
     """Return the status of the response, the beginning of its text, and how long to wait before the next attempt."""
+    import httpx
+
     extensions: dict[str, str] = {}
     if not allow_private:
         # What is connected to is the address that was checked, so that a name cannot lead elsewhere a moment later.

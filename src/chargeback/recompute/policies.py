@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
 from itertools import groupby
@@ -15,14 +13,13 @@ from sqlalchemy import Connection
 
 from chargeback.allocation.policies import PolicyCatalogue, PolicyVersion
 from chargeback.config import Tenant
-from chargeback.errors import ConfigProblem, PluginError, PoliciesChanged, StorageError
+from chargeback.errors import ConfigProblem, PluginError, PoliciesChanged
 from chargeback.model.days import ONE_DAY
-from chargeback.recompute.rules import AllocationRules, with_stored
+from chargeback.recompute.rules import with_stored
 from chargeback.store.control.closings import read_books
 from chargeback.store.control.day_revisions import read_policy_versions
 from chargeback.store.control.policies import AppliedVersion, read_applied
 from chargeback.store.control.revisions import read_revisions
-from chargeback.store.tenant import MAX_PARALLEL_CHECKS, START_LIMITS, open_store
 
 log = logging.getLogger(__name__)
 
@@ -96,8 +93,7 @@ def check_policies(connection: Connection, tenant: Tenant) -> None:
     """
     applied = read_applied(connection)
     try:
-        configured = AllocationRules.of(tenant).catalogue
-        catalogue = AllocationRules.of(with_stored(tenant, connection)).catalogue
+        configured, catalogue = tenant.catalogue, with_stored(tenant, connection).catalogue
     except PluginError:
         return  # the run says what is wrong with the ecosystem
     if twice := _said_twice(tenant.name, configured, catalogue, applied):
@@ -107,35 +103,3 @@ def check_policies(connection: Connection, tenant: Tenant) -> None:
         books, last = read_books(connection), read_revisions(connection).last_calculated or changed[-1].days[-1]
         begins = max(last + ONE_DAY, last if books.first_open is None else books.first_open.start)
         raise PoliciesChanged([each.problem(tenant.name, begins) for each in changed])
-
-
-def check_stored_days(tenant: Tenant, *, ask_server: bool = True) -> None:
-    """Check the same, if the tenant has a storage of this version; a server is contacted only with ``ask_server``.
-
-    Raises:
-        PoliciesChanged: they are not.
-        StorageError: the storage cannot be read.
-    """
-    file = tenant.storage.database_file
-    if not (ask_server if file is None else file.exists()):
-        return
-    with closing(open_store(tenant, limits=START_LIMITS)) as store:
-        if store.control.revisions().is_current:
-            with store.control.read() as connection:
-                check_policies(connection, tenant)
-
-
-def require_policies(tenants: Sequence[Tenant]) -> None:
-    """Check the same of all tenants in parallel, before they are served; what cannot be read is only logged.
-
-    Raises:
-        PoliciesChanged: the days of a tenant were calculated by other policies.
-    """
-    if not tenants:
-        return
-    with ThreadPoolExecutor(min(len(tenants), MAX_PARALLEL_CHECKS), "policy check") as pool:
-        for check in [pool.submit(check_stored_days, tenant) for tenant in tenants]:
-            try:
-                check.result()
-            except StorageError as error:
-                log.error("%s", error)

@@ -13,8 +13,7 @@ import random
 import ssl
 import time
 import zlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from functools import lru_cache, partial
 from pathlib import Path
 from threading import Event, Thread
@@ -34,8 +33,8 @@ from chargeback.errors import (
 )
 from chargeback.sources.calls import CALLS, NO_ANSWER
 from chargeback.sources.credentials import Credentials
-from chargeback.sources.rate_limit import RateLimiter
-from chargeback.sources.replies import Classifier, Reply, classify_json
+from chargeback.sources.replies import Reply
+from chargeback.sources.requests import WRONG_CREDENTIALS, Call, Limits
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _KEEPING_METHOD = frozenset({307, 308})
@@ -52,8 +51,6 @@ logger = logging.getLogger(__name__)
 #: httpx's message if the server closed the connection in an orderly way.
 _CUT_OFF = ("Server disconnected", "peer closed connection")
 _UNREACHABLE = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)
-#: The status of a response to credentials that the server does not accept.
-WRONG_CREDENTIALS = 401
 _POLL_SECONDS = 0.1
 _MAX_REDIRECTS = 5
 _T = TypeVar("_T")
@@ -172,50 +169,6 @@ class ResponseBody:
 # These log each request at INFO, with its query.
 for _noisy in ("httpx", "httpcore"):
     logging.getLogger(_noisy).setLevel(logging.WARNING)
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Limits of time, attempts and size.
-
-    ``attempts`` limits the attempts that fail for other reasons than throttling; ``deadline_seconds`` limits all
-    attempts together, including waits. ``exchange_seconds`` is for one request and its whole response,
-    ``silence_seconds`` for the time without any data. ``largest_body`` limits the decompressed response in bytes: its
-    JSON takes up to thirty times as much memory.
-    """
-
-    attempts: int = 6
-    deadline_seconds: float = 600
-    exchange_seconds: float = 180
-    silence_seconds: float = 90
-    connect_seconds: float = 10
-    first_backoff_seconds: float = 0.5
-    longest_backoff_seconds: float = 30
-    largest_body: int = 32 * 1024 * 1024
-    connections: int = 16
-
-
-#: For a request for which a person waits: one attempt with short timeouts.
-INTERACTIVE_LIMITS = Limits(attempts=1, deadline_seconds=20, exchange_seconds=15, silence_seconds=10, connect_seconds=5)
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One request: a GET of ``path`` with ``params``, or a POST of ``form``.
-
-    ``path`` is appended to the client's base address.
-    """
-
-    path: str
-    params: Mapping[str, str] = field(default_factory=dict)
-    form: Mapping[str, str] | None = None
-    classify: Classifier = classify_json
-    limiter: RateLimiter | None = None
-
-    @property
-    def method(self) -> str:
-        """POST if there is a form, else GET."""
-        return "GET" if self.form is None else "POST"
 
 
 class RetryableError(Exception):

@@ -18,8 +18,8 @@ from typing import Any, Self
 
 from chargeback.errors import SourceDataError, SourceError, SourcePartial, SourceTooLarge, SourceUnavailable
 from chargeback.sources.credentials import Credentials, MetricsSettings
-from chargeback.sources.http import INTERACTIVE_LIMITS, Call, HttpClient, Limits
 from chargeback.sources.replies import Reply, classify_response
+from chargeback.sources.requests import INTERACTIVE_LIMITS, Call, Limits
 
 logger = logging.getLogger(__name__)
 
@@ -70,6 +70,8 @@ class PrometheusClient:
     def __init__(
         self, settings: MetricsSettings, *, stop: Event, limits: Limits = _LIMITS, interactive: bool = False
     ) -> None:
+        from chargeback.sources.http import HttpClient
+
         self._client = HttpClient(
             settings.url,
             source="metrics",

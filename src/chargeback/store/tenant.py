@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
+
+from sqlalchemy import Connection
 
 from chargeback.config import Tenant
 from chargeback.config.configuration import state_dir
@@ -143,14 +145,23 @@ def place_of(location: Path | ObjectLocation, seconds: float | None = None) -> P
         raise StorageError(str(error)) from error
 
 
-def check_storage(
-    tenant: Tenant, *, ask_server: bool = True, try_out: bool = False, limits: ServerLimits = USUAL_LIMITS
-) -> None:
-    """Check, without changing anything, that this version may use a storage for this tenant. A storage that is not set
-    up yet, or is at an earlier revision, passes. PostgreSQL and object storage are only contacted with ``ask_server``;
-    with ``try_out`` a small object is written and deleted again.
+#: Checks what the control database of a tenant has, if it is one of this version.
+ContentCheck = Callable[[Connection, Tenant], None]
 
-    Raises:
+
+def check_storage(
+    tenant: Tenant,
+    check: ContentCheck | None = None,
+    *,
+    ask_server: bool = True,
+    try_out: bool = False,
+    limits: ServerLimits = USUAL_LIMITS,
+) -> None:
+    """Check, without changing anything, that this version may use a storage for this tenant, and its content by
+    ``check``. A storage that is not set up yet, or is at an earlier revision, passes. PostgreSQL and object storage are
+    only contacted with ``ask_server``; with ``try_out`` a small object is written and deleted again.
+
+    Raises (besides what ``check`` raises):
         ForeignStorage: the database or the folder of facts is another tenant's.
         SchemaError: the schema is ahead of this version, or its history is broken.
         StorageError: the storage cannot be used.
@@ -164,8 +175,9 @@ def check_storage(
         file = tenant.storage.database_file
         is_there = ask_server if file is None else file.exists()
         if is_there and store.control.revisions().is_current:
-            with store.control.read():
-                pass
+            with store.control.read() as connection:
+                if check is not None:
+                    check(connection, tenant)
     except StorageError as error:
         error.tenant = tenant.name
         raise
@@ -193,19 +205,19 @@ def read_clocks(tenant: Tenant) -> dict[str, ClockReading]:
     return {name: reading for name, reading in found.items() if reading is not None}
 
 
-def require_usable_storage(tenants: Sequence[Tenant]) -> None:
-    """Check the storage of tenants in parallel, before they are served. A storage that cannot be reached is only
-    logged: it may be back soon.
+def require_usable_storage(tenants: Sequence[Tenant], check: ContentCheck | None = None) -> None:
+    """Check the storage of tenants in parallel, and its content by ``check``, before they are served. A storage that
+    cannot be reached is only logged: it may be back soon.
 
-    Raises:
+    Raises (besides what ``check`` raises):
         SchemaError: this version may not use a storage, or a storage is another tenant's.
     """
     if not tenants:
         return
     with ThreadPoolExecutor(min(len(tenants), MAX_PARALLEL_CHECKS), "storage check") as pool:
-        for check in [pool.submit(check_storage, tenant, limits=START_LIMITS) for tenant in tenants]:
+        for each in [pool.submit(check_storage, tenant, check, limits=START_LIMITS) for tenant in tenants]:
             try:
-                check.result()
+                each.result()
             except SchemaError:
                 raise
             except StorageError as error:

@@ -17,7 +17,7 @@ from chargeback.ecosystems.confluent_cloud import ConfluentCloudSettings, ecosys
 from chargeback.ecosystems.confluent_cloud.api import ControlPlane
 from chargeback.ecosystems.confluent_cloud.gatherer import ConfluentCloudGatherer
 from chargeback.ecosystems.contract import TenantContext
-from chargeback.sources.http import Limits
+from chargeback.sources.requests import Limits
 from tests.support.clock import FixedClock
 
 TODAY = date(2026, 11, 20)

@@ -35,8 +35,8 @@ from chargeback.errors import SourceUnavailable
 from chargeback.model.inventory import Inventory, Resource
 from chargeback.model.usage import USAGE
 from chargeback.sources.credentials import MetricsSettings
-from chargeback.sources.http import Limits
 from chargeback.sources.prometheus import PrometheusClient
+from chargeback.sources.requests import Limits
 from chargeback.sources.windows import WindowSums
 from tests.ecosystems.confluent_cloud.conftest import TODAY
 from tests.support.prometheus import RealPrometheus

@@ -7,17 +7,21 @@ import json
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from chargeback.ecosystems.confluent_cloud.settings import ConfluentCloudSettings
 from chargeback.ecosystems.contract import TenantContext
 from chargeback.errors import SourceDataError, SourceError, SourceRejected
 from chargeback.sources.credentials import Credentials
-from chargeback.sources.http import INTERACTIVE_LIMITS, WRONG_CREDENTIALS, Call, HttpClient, Limits
 from chargeback.sources.rate_limit import RateLimiter
 from chargeback.sources.replies import Classifier, Reply, classify_json
+from chargeback.sources.requests import INTERACTIVE_LIMITS, WRONG_CREDENTIALS, Call, Limits
+
+if TYPE_CHECKING:
+    from chargeback.sources.http import HttpClient
 
 logger = logging.getLogger(__name__)
 
@@ -63,23 +67,20 @@ class ControlPlane:
     """The control plane, accessed with one tenant's Cloud API key. May be used from several threads."""
 
     def __init__(self, context: TenantContext, settings: ConfluentCloudSettings, limits: Limits | None = None) -> None:
+        from chargeback.sources.http import HttpClient
+
         self._context = context
         self._settings = settings
-        self._limits = INTERACTIVE_LIMITS if context.is_awaited else limits
+        within = INTERACTIVE_LIMITS if context.is_awaited else limits
+        self._connect = partial(HttpClient, stop=context.stop, limits=within, trusted_domain=DOMAIN)
         self._organization = settings.organization_id
         self._organization_known = settings.organization_id is not None
         self._limiters: dict[str, RateLimiter] = {}
         self._regional: dict[tuple[str, str], HttpClient] = {}
         self._lock = Lock()
         api = settings.ccloud_api
-        self.client = HttpClient(
-            api.url,
-            source="ccloud_api",
-            stop=context.stop,
-            credentials=Credentials.basic(api.key, api.secret.get_secret_value()),
-            limits=self._limits,
-            trusted_domain=DOMAIN,
-        )
+        its = Credentials.basic(api.key, api.secret.get_secret_value())
+        self.client = self._connect(api.url, source="ccloud_api", credentials=its)
 
     def close(self) -> None:
         """Close every connection."""
@@ -159,14 +160,8 @@ class ControlPlane:
         """Return the client for a regional Flink address with that region's own key."""
         with self._lock:
             if (address, key) not in self._regional:
-                self._regional[address, key] = HttpClient(
-                    address,
-                    source="flink",
-                    stop=self._context.stop,
-                    credentials=Credentials.basic(key, secret),
-                    limits=self._limits,
-                    trusted_domain=DOMAIN,
-                )
+                its = Credentials.basic(key, secret)
+                self._regional[address, key] = self._connect(address, source="flink", credentials=its)
             return self._regional[address, key]
 
 

@@ -11,15 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-import httpx
-
 from chargeback.ecosystems.confluent_cloud import objects
 from chargeback.ecosystems.confluent_cloud.api import DOMAIN, ControlPlane, ListRequest, optional, read_pages
 from chargeback.ecosystems.confluent_cloud.settings import FlinkRegion
 from chargeback.errors import SourceDataError, SourceError, SourceRejected
 from chargeback.model.inventory import Resource
-from chargeback.sources.http import WRONG_CREDENTIALS
 from chargeback.sources.replies import Reply, classify_json
+from chargeback.sources.requests import WRONG_CREDENTIALS
 
 logger = logging.getLogger(__name__)
 
@@ -139,6 +137,8 @@ def _classify(reply: Reply) -> SourceError | None:
 
 def _is_provider_address(address: str, control_plane: str) -> bool:
     """Return whether an address lies in the provider's domain, or is on the host that listed it."""
+    import httpx
+
     try:
         there, here = httpx.URL(address), httpx.URL(control_plane)
     except httpx.InvalidURL:

@@ -9,7 +9,6 @@ from functools import partial
 from itertools import chain
 from typing import Final
 
-from chargeback.allocation.policies import PolicyCatalogue, parse_policies
 from chargeback.ecosystems.constructed.admin import open_admin
 from chargeback.ecosystems.constructed.plugin import ConstructedGatherer
 from chargeback.ecosystems.constructed.settings import PRINCIPAL
@@ -18,7 +17,7 @@ from chargeback.ecosystems.contract import Finding, TenantContext
 from chargeback.ecosystems.findings import CheckWarning, attempt
 from chargeback.ecosystems.focus_files.bill import OWNED_PART, FocusBill
 from chargeback.ecosystems.focus_files.files import open_files
-from chargeback.ecosystems.focus_files.settings import FocusFilesSettings
+from chargeback.ecosystems.focus_files.settings import FocusFilesSettings, tenant_catalogue
 from chargeback.errors import SourceError
 from chargeback.model.days import ONE_DAY, DayRange
 from chargeback.model.inventory import KAFKA_CLUSTER, Identity, Inventory, ListedInventory, Resource
@@ -29,12 +28,6 @@ _NAMED: Final = 12
 _CHECKED_DAYS: Final = 35
 #: How far back identities are listed, in days: the longest range that a tenant can have.
 _LISTED_DAYS: Final = 365
-
-
-def tenant_catalogue(settings: FocusFilesSettings) -> PolicyCatalogue:
-    """Return the tenant's ``allocation_policies``: the product types of a bill are its provider's, so none has a policy
-    before."""
-    return PolicyCatalogue({}, {}).override(parse_policies(settings.allocation_policies, "allocation_policies"))
 
 
 def open_bill(context: TenantContext, settings: FocusFilesSettings) -> ConstructedGatherer:

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
+from chargeback.allocation.policies import PolicyCatalogue, parse_policies
 from chargeback.ecosystems.constructed.settings import (
     NAME_PATTERN,
     PRESENCE,
@@ -147,3 +148,9 @@ class FocusFilesSettings(ConstructedSettings):
                 for value in each.kinds.values:
                     found[f"{name}_{value}"] = UsageQuery(each.query, label, (each.kinds.label, value))
         return found
+
+
+def tenant_catalogue(settings: FocusFilesSettings) -> PolicyCatalogue:
+    """Return the tenant's ``allocation_policies``: the product types of a bill are its provider's, so none has a policy
+    before."""
+    return PolicyCatalogue({}, {}).override(parse_policies(settings.allocation_policies, "allocation_policies"))

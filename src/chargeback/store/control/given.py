@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Subquery, cast, func, literal, select
 from sqlalchemy import Text as TextType
-from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import TypeEngine
 
 #: The ids of some identities and resources, by the type of the entity.
@@ -36,6 +35,8 @@ def relation(
         entry = func.json_each(document).table_valued("value").c.value
         fields: list[ColumnElement[Any]] = [func.json_extract(entry, f"$[{index}]") for index in range(len(names))]
     else:
+        from sqlalchemy.dialects.postgresql import JSONB  # a service with SQLite does without
+
         entry = func.jsonb_array_elements(cast(literal(document, TextType), JSONB)).table_valued("value").c.value
         texts = [func.jsonb_extract_path_text(entry, str(index)) for index in range(len(names))]
         fields = [cast(text, types.get(name, TextType())) for text, name in zip(texts, names, strict=True)]

@@ -1,6 +1,7 @@
 """The tables of the control database.
 
-Changed only together with a migration in ``migrations/versions``; a test compares the two.
+Changed only together with a migration in ``migrations/versions``; a test compares the two. The conditions of partial
+indexes on PostgreSQL are in the migrations alone: here, they would load its dialect into every process.
 """
 
 from __future__ import annotations
@@ -140,7 +141,6 @@ Index(
     "ix_files_present",
     *(files.c.table_name, files.c.tracking_date),
     sqlite_where=_is_present,
-    postgresql_where=_is_present,
 )
 
 #: The text of every policy that was ever used, for each product type, under its hash.
@@ -414,7 +414,6 @@ Index(
     access_tokens.c.name,
     unique=True,
     sqlite_where=_in_use,
-    postgresql_where=_in_use,
 )
 
 #: Tags as they were before they were changed or removed: what was known from when to when.
@@ -456,7 +455,6 @@ Index(
     *(tags.c.entity_type, tags.c.entity_id, tags.c.tag_key),
     unique=True,
     sqlite_where=_without_start,
-    postgresql_where=_without_start,
 )
 
 #: What was done to months, in order: each was closed, reopened or sealed. Nothing is ever changed. ``receipt`` is the
