@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from chargeback.access.scope import RowScope
-from chargeback.api.executor import WATCH_SECONDS, AnswerCache, OpenReader, RequestExecutor
+from chargeback.api.executor import _QUERY_THREADS, WATCH_SECONDS, AnswerCache, OpenReader, RequestExecutor
 from chargeback.errors import QueryTimeout
 from chargeback.reports.tenant_view import TenantView
+from chargeback.store.control.revisions import raise_inventory_revision, read_entity_revisions
 from chargeback.store.queries.engine import CancellationToken
+from chargeback.store.queries.version import DataVersion
 from tests.support.facts import tenant_store
 
 #: Seconds that a thread may take to begin and to end.
@@ -189,6 +191,49 @@ def test_tenants_that_hang_cost_the_others_nothing(tmp_path: Path) -> None:
         stores = {name: stack.enter_context(tenant_store(tmp_path / name, name=name)) for name in names}
         tenants = [TenantView(name, "a", "e", 200, store) for name, store in stores.items()]
         asyncio.run(asyncio.wait_for(_crowd(*tenants), 120))
+
+
+def test_requests_that_wait_share_what_one_of_them_reads(tmp_path: Path) -> None:
+    """Where many requests wait for a thread, the first reads the version of the data for all. One that comes after a
+    change sees it."""
+    release = threading.Event()
+
+    async def _crowd(tenant: TenantView) -> list[DataVersion]:
+        executor = RequestExecutor()
+
+        def _ask() -> asyncio.Task[DataVersion]:
+            context = executor.context_for(CancellationToken())
+            return asyncio.create_task(context.query_version(tenant, lambda version, _: version))
+
+        def _busy(*_: object) -> None:
+            release.wait(PATIENCE)
+
+        threads = [
+            asyncio.create_task(executor.context_for(CancellationToken()).query_version(tenant, _busy))
+            for _ in range(_QUERY_THREADS)
+        ]
+        while executor.waiting("questions"):
+            await asyncio.sleep(0.01)
+        before = [_ask() for _ in range(20)]
+        await asyncio.sleep(0)
+        await executor.context_for(CancellationToken()).write_control(tenant, raise_inventory_revision)
+        after = [_ask() for _ in range(20)]
+        await asyncio.sleep(0)
+        release.set()
+        found = await asyncio.gather(*before, *after)
+        await asyncio.gather(*threads)
+        await executor.context_for(CancellationToken()).write_control(tenant, raise_inventory_revision)
+        last = await _ask()
+        executor.close()
+        return [*found, last]
+
+    with tenant_store(tmp_path) as store:
+        with store.control.read() as connection:
+            inventory = read_entity_revisions(connection)[1]
+        *found, last = asyncio.run(_crowd(TenantView("acme", "a", "e", 200, store)))
+    assert len({id(version) for version in found}) <= _QUERY_THREADS
+    assert {version.control.inventory for version in found} == {inventory + 1}
+    assert last.control.inventory == inventory + 2
 
 
 def test_every_reader_of_a_request_has_its_scope(tmp_path: Path) -> None:

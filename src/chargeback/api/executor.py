@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -107,7 +108,7 @@ class CountedPool(ThreadPoolExecutor):
 
 
 class TenantPools:
-    """The threads of one tenant.
+    """The threads of one tenant, and the version of its data that they read last.
 
     Attributes:
         questions: for queries of the facts.
@@ -115,6 +116,7 @@ class TenantPools:
         streams: for the next piece of a stream.
         watch: for the queries of readiness, metrics and the list of tenants.
         cancelling: for interrupting the work of the others.
+        last_read: when the last read of its version began, and the version.
     """
 
     def __init__(self, name: str) -> None:
@@ -123,6 +125,16 @@ class TenantPools:
         self.streams = CountedPool(_STREAM_THREADS, f"stream {name}")
         self.watch = CountedPool(1, f"watch {name}")
         self.cancelling = CountedPool(1, f"cancelling {name}")
+        self.last_read: tuple[float, DataVersion] | None = None
+
+    def version_since(self, asked: float, read: Callable[[], DataVersion]) -> DataVersion:
+        """Return the version of the data of a read that began at the instant ``asked`` or later: where many requests
+        wait for a thread, one of them has read it for all; else what ``read`` returns."""
+        known = self.last_read
+        if known is None or known[0] < asked:
+            begun = time.monotonic()
+            self.last_read = known = begun, read()
+        return known[1]
 
     def close(self) -> None:
         """Stop accepting work, and cancel what waits."""
@@ -366,10 +378,15 @@ class RequestContext:
     ) -> T:
         """Return the result of ``func`` for one version of the tenant's data, the present one or that ``as_of`` an
         earlier instant; it opens a reader of that version if it needs one."""
+        pools, asked = self._executor.pools_of(tenant.tenant_name), time.monotonic()
+        store, lookups = tenant.whole_store, self._executor.lookups
+
+        def _read() -> DataVersion:
+            return read_version(store, self.token, lookups, as_of)
 
         def _query() -> T:
-            store, lookups = tenant.whole_store, self._executor.lookups
-            version = read_version(store, self.token, lookups, as_of)
+            self.token.check()
+            version = pools.version_since(asked, _read) if as_of is None else _read()
 
             @contextmanager
             def _open() -> Iterator[TenantReader]:
@@ -381,7 +398,6 @@ class RequestContext:
                 self._executor.next_questions.prepare(tenant, version)
             return answer
 
-        pools = self._executor.pools_of(tenant.tenant_name)
         return await self._executor.run(pools, pools.questions, self.token, _query)
 
     async def read_control(self, tenant: TenantView, func: Callable[[Connection], T]) -> T:
