@@ -52,8 +52,9 @@ TyperArgument.display_type_rich = lambda *_, **__: None  # type: ignore[method-a
 _PRIVATE = 0o077
 _LAST_OUTPUT_SECONDS = 0.5
 #: The number of new objects before the garbage collector runs, and of its runs before it examines older objects as
-#: well. At Python's usual 700 and 10, an eighth of a start, which makes a million objects that stay, is collections.
-_COLLECTIONS = (10_000, 50)
+#: well. At Python's usual 700 and 10, collections were a tenth of a response that makes fifty thousand objects; at
+#: 10,000 and 50 still a twentieth.
+_COLLECTIONS = (50_000, 20)
 
 app = typer.Typer(
     name="chargeback",

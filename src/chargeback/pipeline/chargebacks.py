@@ -39,7 +39,7 @@ from chargeback.store.facts.tables import (
     read_day,
 )
 from chargeback.store.queries.as_of import REVISED_CHARGEBACKS
-from chargeback.store.queries.datasets import CHARGEBACKS
+from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
 
 log = logging.getLogger(__name__)
 
@@ -104,7 +104,7 @@ class ChargebackDerivation(Derivation[FinishedDay]):
 
     stage = Stage.CALCULATING
     dataset = REVISED_CHARGEBACKS
-    aggregates = CHARGEBACKS
+    aggregates = (CHARGEBACKS, BILLING_LINES)
     not_again = "measured before, but not again"
 
     def __init__(self, run: RunContext, gatherer: Gatherer) -> None:

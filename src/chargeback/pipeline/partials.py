@@ -23,12 +23,12 @@ log = logging.getLogger(__name__)
 
 
 class PartialsWriter:
-    """Creates the partial aggregates of a dataset while its days are written: those of a week as soon as a day of
+    """Creates the partial aggregates of datasets while their days are written: those of a week as soon as a day of
     another week is written, and those of the last week at the end."""
 
-    def __init__(self, facts: FactTables, dataset: Dataset) -> None:
+    def __init__(self, facts: FactTables, *datasets: Dataset) -> None:
         self._facts = facts
-        self._dataset = dataset
+        self._datasets = datasets
         self._week: DayRange | None = None
         self._engine: QueryEngine | None = None
 
@@ -52,8 +52,9 @@ class PartialsWriter:
             # Opening an engine takes as long as summing a week.
             self._engine = self._engine or QueryEngine()
             with self._engine.cursor(CancellationToken()) as cursor:
-                files = self._facts.snapshot(self._dataset.table).within(week)
-                make_partials(cursor, self._facts.partials, self._dataset, files)
+                for dataset in self._datasets:
+                    files = self._facts.snapshot(dataset.table).within(week)
+                    make_partials(cursor, self._facts.partials, dataset, files)
 
 
 def complete_partials(run: RunContext) -> None:

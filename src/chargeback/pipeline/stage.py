@@ -189,7 +189,7 @@ class Derivation(ABC, Generic[D]):
     Attributes:
         stage: the stage of the run.
         dataset: the tables that are replaced.
-        aggregates: the dataset of the partial aggregates.
+        aggregates: the datasets of the partial aggregates.
         not_again: the beginning of the error about a requested day that cannot be measured again.
         fetcher: fetches the usage of days ahead.
         capacity: how many days may be submitted before the first result is taken.
@@ -197,7 +197,7 @@ class Derivation(ABC, Generic[D]):
 
     stage: ClassVar[Stage]
     dataset: ClassVar[RevisedDataset]
-    aggregates: ClassVar[Dataset]
+    aggregates: ClassVar[tuple[Dataset, ...]]
     not_again: ClassVar[str]
     fetcher: UsageFetcher
     capacity: int = 1
@@ -256,7 +256,7 @@ class DayStage(Generic[D]):
         self._done = 0
         self._started: deque[StartedDay[D]] = deque()
         self._reviser = DayReviser(run, derivation.dataset)
-        self._partials = PartialsWriter(run.store.facts, derivation.aggregates)
+        self._partials = PartialsWriter(run.store.facts, *derivation.aggregates)
         self._batch: Batch[NewDay[D]] = Batch(self._commit)
 
     def process(self, days: Sequence[DueDay]) -> None:

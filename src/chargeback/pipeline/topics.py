@@ -170,7 +170,7 @@ class TopicDerivation(Derivation[AttributedDay]):
 
     stage = Stage.TOPIC_OVERLAY
     dataset = REVISED_TOPICS
-    aggregates = TOPIC_ATTRIBUTIONS
+    aggregates = (TOPIC_ATTRIBUTIONS,)
     not_again = "topics are not measured again"
 
     def __init__(self, run: RunContext, gatherer: Gatherer, plan: TopicPlan) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from functools import cached_property
 from typing import Any, Final, NamedTuple, Self
 
 from pydantic import Field
@@ -37,13 +38,14 @@ from chargeback.reports.wording import DisplayNames, money_text, name
 from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, names_of
 from chargeback.store.queries.categorised import digits_of, units_of
 from chargeback.store.queries.costs import days_with_rows
-from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS
+from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, CHARGED_LINES, MEASURED_LINES, REFUNDED_LINES
 from chargeback.store.queries.keys import ByColumn, keys_of
+from chargeback.store.queries.partials import ROW_COUNT
 from chargeback.store.queries.question import TOTAL, SumRelation, Sums
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.scan import SOURCE
 from chargeback.store.queries.selection import Selection
-from chargeback.store.queries.sql_format import distance, sum_exact
+from chargeback.store.queries.sql_format import distance, named, sum_exact
 from chargeback.store.queries.sums import KeyValues
 
 _PAYER: Final = "identity_id"
@@ -220,29 +222,32 @@ def _compared(
     sums: SumRelation, columns: Sequence[str], relation: str = "sums", of_all: Sequence[str] = ()
 ) -> list[tuple[Any, ...]]:
     """Return the sums of two periods by some columns of a relation of them: the values of the columns, and the amounts
-    in units of 10⁻¹², None where there are no rows. Those by the columns ``of_all`` are among them, with None as the
-    values of the others."""
+    as :func:`_add` reads them. Those by the columns ``of_all`` are among them, with None as the values of the
+    others."""
     amounts = [sums.total(where=f"period = {period}") for period in (0, 1)]
     if not sums.is_fine:
         amounts = [digits_of(amount) for amount in amounts]
     sets = ", ".join(f"({', '.join(each)})" for each in (columns, of_all) if each)
-    rows = sums.rows(f"SELECT {', '.join([*columns, *amounts])} FROM {relation} GROUP BY GROUPING SETS ({sets})")
-    read = to_units if sums.is_fine else int
-    return [(*row[:-2], *(None if amount is None else read(amount) for amount in row[-2:])) for row in rows]
+    return sums.rows(f"SELECT {', '.join([*columns, *amounts])} FROM {relation} GROUP BY GROUPING SETS ({sets})")
 
 
 def _add(
-    costs: _ComparedCosts, resource: str, product: str, method: str, earlier: int | None, later: int | None
+    costs: _ComparedCosts,
+    resource: str,
+    product: str,
+    method: str,
+    earlier: str | Decimal | None,
+    later: str | Decimal | None,
 ) -> None:
-    """Add the costs of a method before and after; None is no cost."""
+    """Add the costs of a method before and after: the digits of an amount, an amount, or None where it is no cost."""
     what = (resource, product)
     if what not in costs:
         costs[what] = ({}, {})
     before, after = costs[what]
     if earlier is not None:
-        before[method] = earlier
+        before[method] = int(earlier) if isinstance(earlier, str) else to_units(earlier)
     if later is not None:
-        after[method] = later
+        after[method] = int(later) if isinstance(later, str) else to_units(later)
 
 
 def _bills(
@@ -297,21 +302,33 @@ def _costs_of_visible_lines(reader: TenantReader, window: InstantRange) -> tuple
     return costs, only
 
 
+#: Over the sums of billing lines by resource (``d0``), product type and unit.
+_QUANTITIES: Final = f"""
+    SELECT d0, d1, sum(quantity), min(d2),
+           sum({MEASURED_LINES}) = sum({ROW_COUNT}) AND min(coalesce(d2, '')) = max(coalesce(d2, '')),
+           sum({CHARGED_LINES}) > 0 AND sum({REFUNDED_LINES}) > 0
+    FROM sums GROUP BY d0, d1"""
+
+
 def _lines(reader: TenantReader, window: InstantRange, only: str) -> tuple[dict[_Billed, Quantity], set[_Billed]]:
     """Return the billed quantities of the calculated days, if all lines have one in the same unit; and the product
     types on resources that have both charges and refunds. ``only`` is a condition on the lines."""
     calculated = {file.day for file in reader.scan(CHARGEBACKS, Selection(window)).files if file.day is not None}
-    scan = reader.scan(BILLING_LINES, Selection(window)).only(calculated)
+    whole = reader.scan(BILLING_LINES, Selection(window))
+    scan = whole.only(calculated)
     if not scan.files:
         return {}, set()
-    condition = scan.condition()
-    rows = reader.cursor.rows(
-        f"""SELECT resource_id, product_type, sum(quantity), min(unit),
-                   count(quantity) = count(*) AND min(coalesce(unit, '')) = max(coalesce(unit, '')),
-                   min(total_cost) < 0 AND max(total_cost) > 0
-            FROM {SOURCE} WHERE {condition.sql}{only} GROUP BY resource_id, product_type""",
-        condition.parameters,
-    )
+    if only:
+        condition = scan.condition()
+        sums = named({**BILLING_LINES.sums, ROW_COUNT: "count(*)"})
+        lines = f"SELECT resource_id AS d0, product_type AS d1, unit AS d2, {sums} FROM {SOURCE}"
+        where = f"WHERE {condition.sql}{only} GROUP BY ALL"
+        rows = reader.cursor.rows(f"WITH sums AS ({lines} {where}) {_QUANTITIES}", condition.parameters)
+    else:
+        keys = (ByColumn("resource_id"), ByColumn("product_type"), ByColumn("unit"))
+        of = ("quantity", MEASURED_LINES, CHARGED_LINES, REFUNDED_LINES, ROW_COUNT)
+        days = None if scan.files == whole.files else calculated
+        rows = reader.sums(Sums(BILLING_LINES, Selection(window), keys, of, days=days)).rows(_QUANTITIES)
     quantities = {row[:2]: Quantity(to_units(row[2]), row[3]) for row in rows if row[4]}
     return quantities, {row[:2] for row in rows if row[5]}
 
@@ -444,18 +461,23 @@ class Change:
     def main_effects(self, currency: str) -> list[EffectReason]:
         """Return the effects for a sentence, the largest first; effects of less than a cent are left out if there are
         larger ones. An effect without a reason is only digits below 10⁻¹²."""
-        one_cent, reasons = minor_unit(currency), dict[str, list[Reason]]()
+        one_cent, found = minor_unit(currency), self._largest_effects
+        shown = [each for each in found if each[0].copy_abs() >= one_cent] or found
+        return [EffectReason(amount, reason, others < one_cent) for amount, reason, others in shown]
+
+    @cached_property
+    def _largest_effects(self) -> list[tuple[Decimal, Reason, Decimal]]:
+        """The effects with reasons, the largest first: the amount, the largest reason in its direction, and the size of
+        the others."""
+        reasons: dict[str, list[Reason]] = {}
         for each in self.reasons:
             reasons.setdefault(each.cause.effect, []).append(each)
-        largest = sorted(
-            (item for item in self.effects.items() if item[1] and item[0] in reasons),
-            key=lambda item: item[1].copy_abs(),
-            reverse=True,
-        )
-        return [
-            _with_reason(amount, reasons[effect], one_cent)
-            for effect, amount in [item for item in largest if item[1].copy_abs() >= one_cent] or largest
+        found = [
+            (amount, *_main_reason(amount, reasons[name]))
+            for name, amount in self.effects.items()
+            if name in reasons and amount
         ]
+        return sorted(found, key=lambda each: each[0].copy_abs(), reverse=True)
 
     def sentence(self, currency: str, names: DisplayNames) -> str:
         """Return a sentence about the change: the largest reason of each effect, and the identity that pays most of
@@ -697,11 +719,11 @@ def _added_up(reasons: Iterable[Reason]) -> list[Reason]:
     return found
 
 
-def _with_reason(amount: Decimal, reasons: Sequence[Reason], one_cent: Decimal) -> EffectReason:
+def _main_reason(amount: Decimal, reasons: Sequence[Reason]) -> tuple[Reason, Decimal]:
+    """Return the largest reason in the direction of an effect, and the size of the others."""
     sign = 1 if amount > 0 else -1
     main = max(reasons, key=lambda each: (each.cause.amount * sign, each.product_type, each.resource_id))
-    others = sum(abs(each.cause.amount) for each in reasons if each is not main)
-    return EffectReason(amount, main, from_units(others) < one_cent)
+    return main, from_units(sum(abs(each.cause.amount) for each in reasons if each is not main))
 
 
 def _reason_text(reason: Reason, names: DisplayNames) -> str:

@@ -257,6 +257,11 @@ def finish_instant(text: str) -> str:
 _Finisher = tuple[str, Callable[[str], str] | None]
 _FINISH: Final[Mapping[str, Callable[[str], str]]] = {AMOUNT: finish_amount, INSTANT: finish_instant}
 
+#: The numbers of billing lines with a quantity, of charges, and of refunds.
+MEASURED_LINES: Final = "measured_lines"
+CHARGED_LINES: Final = "charged_lines"
+REFUNDED_LINES: Final = "refunded_lines"
+
 _PRODUCT: Final = ("product_type", "product_category")
 _USED: Final = f"cost_type = '{USAGE_COST}'"
 _UNOWNED: Final = f"identity_id = '{UNALLOCATED}'"
@@ -381,7 +386,19 @@ BILLING_LINES: Final = Dataset(
     groups=("resource_id", "product_type", "product_category", "environment_id", "ecosystem", CLUSTER_ID),
     cluster_of="resource_id",
     ids=("resource_id", "environment_id"),
-    measures=(Measure("total", "sum(total_cost)", frozenset(["total_cost"])),),
+    measures=(
+        Measure("total", "sum(total_cost)", frozenset(["total_cost"])),
+        Measure("quantity", "sum(quantity)", frozenset(["quantity"])),
+        *(
+            Measure(name, f"count(*) FILTER (WHERE {which})", frozenset([column]), which)
+            for name, column, which in (
+                (MEASURED_LINES, "quantity", "quantity IS NOT NULL"),
+                (CHARGED_LINES, "total_cost", "total_cost > 0"),
+                (REFUNDED_LINES, "total_cost", "total_cost < 0"),
+            )
+        ),
+    ),
+    partials=(("resource_id", "environment_id", "product_category", "product_type", "unit"),),
     amounts={"total_amount": ("total",)},
     subjects={name: name for name in ("resource_id", "environment_id", *_PRODUCT)},
     tag_sources={RESOURCE: "resource_id"},

@@ -25,7 +25,7 @@ from chargeback.store.facts.files import DayFile, dated, read_file
 from chargeback.store.facts.partial_files import ONE_WEEK, PartialFile, PartialFiles, by_week, sources_of
 from chargeback.store.facts.places import DISK
 from chargeback.store.facts.tables import Snapshots
-from chargeback.store.queries.datasets import DATASETS, Dataset
+from chargeback.store.queries.datasets import CHARGED_LINES, DATASETS, MEASURED_LINES, REFUNDED_LINES, Dataset
 from chargeback.store.queries.engine import Cursor
 from chargeback.store.queries.scan import SOURCE, Condition, Scan
 from chargeback.store.queries.sql_format import FINE
@@ -40,7 +40,7 @@ DISTINCT_ROWS: Final = "rows_once"
 #: reallocated. The total is the first two without the third.
 REALLOCATED: Final = ("direct", "shared_in", "shared_out")
 #: The sums that count rows.
-COUNTS: Final = ("unowned_rows", ROW_COUNT, DISTINCT_ROWS)
+COUNTS: Final = ("unowned_rows", ROW_COUNT, DISTINCT_ROWS, MEASURED_LINES, CHARGED_LINES, REFUNDED_LINES)
 #: The columns that every set of partial aggregates has.
 TIME_COLUMNS: Final = ("date", "timestamp")
 #: The column of the values of a tag, where sums by it are kept.
