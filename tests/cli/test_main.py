@@ -86,3 +86,15 @@ def test_the_driver_of_a_server_is_loaded_where_there_is_one() -> None:
     code = "import sys, chargeback.pipeline.child_process, chargeback.api.app; print('psycopg' in sys.modules)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "False"
+
+
+@pytest.mark.usefixtures("process")
+def test_a_service_imports_what_it_needs_to_answer() -> None:
+    """What sends requests, reads files of bills or speaks with PostgreSQL is not imported before it is used."""
+    code = (
+        "import sys, chargeback.api.app_factory, chargeback.cli.http_server, chargeback.config.configuration as c;"
+        "assert c.discover(None).ecosystems;"
+        "print([m for m in ('httpx', 'obstore', 'rich', 'sqlalchemy.dialects.postgresql') if m in sys.modules])"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "[]"

@@ -31,16 +31,19 @@ def serve(
     mode: Annotated[Mode, typer.Option("--mode", metavar="MODE", help="The mode: api, worker, or both.")] = Mode.BOTH,
 ) -> None:
     """Serve the API, and run the pipeline periodically. Until SIGTERM or Ctrl-C."""
-    gc.disable()  # next to nothing of what a start makes is garbage
-    from chargeback.config import load_configuration
-    from chargeback.config.advice import advice_about
-    from chargeback.logs import configure_logging
+    gc.disable()  # next to nothing of what a start makes is garbage; what waits for work collects it again
+    try:
+        from chargeback.config import load_configuration
+        from chargeback.config.advice import advice_about
+        from chargeback.logs import configure_logging
 
-    configuration = load_configuration(config)
-    configure_logging(configuration.logging, configuration.secrets())
-    for sentence in advice_about(configuration):
-        _log.warning("%s", sentence)
-    serve_until_stopped(configuration, mode)
+        configuration = load_configuration(config)
+        configure_logging(configuration.logging, configuration.secrets())
+        for sentence in advice_about(configuration):
+            _log.warning("%s", sentence)
+        serve_until_stopped(configuration, mode)
+    finally:
+        gc.enable()
 
 
 def serve_until_stopped(configuration: Configuration, mode: Mode) -> None:

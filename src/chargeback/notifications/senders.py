@@ -85,7 +85,7 @@ def send_alerts(sink: AlertmanagerSettings, alerts: Sequence[Mapping[str, Any]])
 
 
 def _posted(url: str, content: bytes, headers: dict[str, str], *, allow_private: bool) -> SendResult:
-    import httpx  # for a service that only answers, it would double
+    import httpx  # a service that sends nothing does without it
 
     headers = headers | {"Content-Type": "application/json", "User-Agent": f"chargeback/{__version__}"}
     try:
