@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from functools import cached_property
@@ -39,13 +39,13 @@ from chargeback.store.control.inventory_lists import IDENTITIES, RESOURCES, name
 from chargeback.store.queries.categorised import digits_of, units_of
 from chargeback.store.queries.costs import days_with_rows
 from chargeback.store.queries.datasets import BILLING_LINES, CHARGEBACKS, CHARGED_LINES, MEASURED_LINES, REFUNDED_LINES
-from chargeback.store.queries.keys import ByColumn, keys_of
-from chargeback.store.queries.partials import ROW_COUNT
+from chargeback.store.queries.keys import keys_of
+from chargeback.store.queries.partials import ROW_COUNT, SumSource
 from chargeback.store.queries.question import TOTAL, SumRelation, Sums
 from chargeback.store.queries.reader import TenantReader
-from chargeback.store.queries.scan import SOURCE
+from chargeback.store.queries.scan import SOURCE, Condition
 from chargeback.store.queries.selection import Selection
-from chargeback.store.queries.sql_format import distance, named, sum_exact
+from chargeback.store.queries.sql_format import distance, sum_exact
 from chargeback.store.queries.sums import KeyValues
 
 _PAYER: Final = "identity_id"
@@ -263,10 +263,10 @@ def _bills(
         for row in _compared(sums, ["d0", "d1", "d2"]):
             _add(everything, *row)
     costs = [{what: its[period] for what, its in everything.items() if its[period]} for period in (0, 1)]
-    return [_bill(reader, window, its) for window, its in zip(windows, costs, strict=True)]
+    return [_bill(reader, window, its, Condition()) for window, its in zip(windows, costs, strict=True)]
 
 
-def _bill(reader: TenantReader, window: InstantRange, costs: _Costs, only: str = "") -> dict[_Billed, BilledType]:
+def _bill(reader: TenantReader, window: InstantRange, costs: _Costs, only: Condition) -> dict[_Billed, BilledType]:
     if not costs:
         return {}
     (quantities, refunded), policies = _lines(reader.unscoped(), window, only), policies_used(reader, window)
@@ -278,22 +278,23 @@ def _bill(reader: TenantReader, window: InstantRange, costs: _Costs, only: str =
     }
 
 
-def _costs_of_visible_lines(reader: TenantReader, window: InstantRange) -> tuple[_Costs, str]:
-    """Return the charges of all payers for the billing lines with a visible row, by allocation method; and the SQL
-    condition that selects these lines."""
+def _costs_of_visible_lines(reader: TenantReader, window: InstantRange) -> tuple[_Costs, Condition]:
+    """Return the charges of all payers for the billing lines with a visible row, by allocation method; and what selects
+    these lines."""
     visible = reader.scan(CHARGEBACKS, Selection(window))
     if not visible.files:
-        return {}, ""
+        return {}, Condition()
     condition, lines = visible.condition(), reader.cursor.new_name("visible_lines")
     reader.cursor.run(
         f"CREATE TEMP TABLE {lines} AS SELECT DISTINCT date, line_id FROM {SOURCE} WHERE {condition.sql}",
         condition.parameters,
     )
-    only = f" AND (date, line_id) IN (SELECT (date, line_id) FROM {lines})"
-    condition = reader.unscoped().scan(CHARGEBACKS, Selection(window)).condition()
+    chosen = f"(date, line_id) IN (SELECT (date, line_id) FROM {lines})"
+    only = Condition((chosen,), reads=frozenset(["date", "line_id"]))
+    condition = reader.unscoped().scan(CHARGEBACKS, Selection(window)).condition() & only
     rows = reader.cursor.rows(
         f"""SELECT resource_id, product_type, allocation_method, sum(amount)
-            FROM {SOURCE} WHERE {condition.sql}{only} GROUP BY ALL""",
+            FROM {SOURCE} WHERE {condition.sql} GROUP BY ALL""",
         condition.parameters,
     )
     costs: _Costs = {}
@@ -302,33 +303,22 @@ def _costs_of_visible_lines(reader: TenantReader, window: InstantRange) -> tuple
     return costs, only
 
 
-#: Over the sums of billing lines by resource (``d0``), product type and unit.
-_QUANTITIES: Final = f"""
-    SELECT d0, d1, sum(quantity), min(d2),
-           sum({MEASURED_LINES}) = sum({ROW_COUNT}) AND min(coalesce(d2, '')) = max(coalesce(d2, '')),
-           sum({CHARGED_LINES}) > 0 AND sum({REFUNDED_LINES}) > 0
-    FROM sums GROUP BY d0, d1"""
-
-
-def _lines(reader: TenantReader, window: InstantRange, only: str) -> tuple[dict[_Billed, Quantity], set[_Billed]]:
+def _lines(reader: TenantReader, window: InstantRange, only: Condition) -> tuple[dict[_Billed, Quantity], set[_Billed]]:
     """Return the billed quantities of the calculated days, if all lines have one in the same unit; and the product
     types on resources that have both charges and refunds. ``only`` is a condition on the lines."""
     calculated = {file.day for file in reader.scan(CHARGEBACKS, Selection(window)).files if file.day is not None}
-    whole = reader.scan(BILLING_LINES, Selection(window))
-    scan = whole.only(calculated)
-    if not scan.files:
-        return {}, set()
-    if only:
-        condition = scan.condition()
-        sums = named({**BILLING_LINES.sums, ROW_COUNT: "count(*)"})
-        lines = f"SELECT resource_id AS d0, product_type AS d1, unit AS d2, {sums} FROM {SOURCE}"
-        where = f"WHERE {condition.sql}{only} GROUP BY ALL"
-        rows = reader.cursor.rows(f"WITH sums AS ({lines} {where}) {_QUANTITIES}", condition.parameters)
-    else:
-        keys = (ByColumn("resource_id"), ByColumn("product_type"), ByColumn("unit"))
-        of = ("quantity", MEASURED_LINES, CHARGED_LINES, REFUNDED_LINES, ROW_COUNT)
-        days = None if scan.files == whole.files else calculated
-        rows = reader.sums(Sums(BILLING_LINES, Selection(window), keys, of, days=days)).rows(_QUANTITIES)
+    scan = reader.scan(BILLING_LINES, Selection(window)).only(calculated)
+    scan = replace(scan, filter=scan.filter & only)
+
+    def _sql(source: SumSource) -> str:
+        sums = source.sums
+        return f"""SELECT resource_id, product_type, {sums["quantity"]}, min(unit),
+                          {sums[MEASURED_LINES]} = {sums[ROW_COUNT]}
+                              AND min(coalesce(unit, '')) = max(coalesce(unit, '')),
+                          {sums[CHARGED_LINES]} > 0 AND {sums[REFUNDED_LINES]} > 0
+                   FROM {source.relation} WHERE {source.condition.sql} GROUP BY resource_id, product_type"""
+
+    rows = reader.read(BILLING_LINES, scan, ("resource_id", "product_type", "unit"), _sql)
     quantities = {row[:2]: Quantity(to_units(row[2]), row[3]) for row in rows if row[4]}
     return quantities, {row[:2] for row in rows if row[5]}
 
@@ -340,9 +330,13 @@ def policies_used(reader: TenantReader, window: InstantRange) -> dict[str, list[
         QueryTimeout: the query was cancelled.
         StorageError: the facts cannot be read.
     """
-    keys = (ByColumn("product_type"), ByColumn("policy_hash"))
-    sums = reader.sums(Sums(CHARGEBACKS, Selection(window), keys, of=()))
-    return dict(sums.rows("SELECT d0, list(d1) FROM sums GROUP BY d0"))
+
+    def _sql(source: SumSource) -> str:
+        return f"""SELECT product_type, list(DISTINCT policy_hash)
+                   FROM {source.relation} WHERE {source.condition.sql} GROUP BY product_type"""
+
+    scan = reader.scan(CHARGEBACKS, Selection(window))
+    return dict(reader.read(CHARGEBACKS, scan, ("product_type", "policy_hash"), _sql))
 
 
 #: The texts of effects without a direction; {what} is a product type on a resource.

@@ -10,6 +10,7 @@ import pytest
 from chargeback.api.routes.aggregate import AggregateAnswer
 from chargeback.model.days import ONE_DAY
 from chargeback.store.control.days import save_day
+from chargeback.store.facts.partial_files import PARTIALS
 from chargeback.store.facts.tables import BILLING_TABLE
 from chargeback.store.queries import aggregate
 from chargeback.store.queries.datasets import CHARGEBACKS
@@ -94,7 +95,8 @@ def test_whether_the_days_are_reconciled(own_client: httpx.Client, own_store: Te
     assert (different.status_code, different.headers["x-reconciled"]) == (200, "differs")
     assert ask(end_date=str(LAST + ONE_DAY)).headers["x-reconciled"] == "differs"
     assert ask(start_date=str(DAYS[2])).headers["x-reconciled"] == "equal"
-    for folder in (own_store.facts.root / BILLING_TABLE).glob("date=*"):
+    root = own_store.facts.root
+    for folder in (*(root / BILLING_TABLE).glob("date=*"), root / PARTIALS):
         shutil.rmtree(folder)
     assert ask(start_date=str(DAYS[3])).headers["x-reconciled"] == "equal"
     with own_store.control.write() as connection:

@@ -266,11 +266,13 @@ def test_patience_ends_with_the_process_and_is_not_had_twice(postgres: PostgresS
 @pytest.mark.usefixtures("process")
 def test_the_kernel_gives_up_a_server_that_vanished(postgres: PostgresServer) -> None:
     """Data sent to a vanished machine is an error within the time of a request, not after a quarter of an hour."""
-    with ControlDatabase(postgres.address) as database, database.read() as connection:
-        driver = cast("psycopg.Connection", connection.connection.dbapi_connection)
-        with socket.socket(fileno=os.dup(driver.fileno())) as wire:
-            assert wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 10_000
-            assert wire.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+    with ControlDatabase(postgres.address) as database:
+        database.upgrade()
+        with database.read() as connection:
+            driver = cast("psycopg.Connection", connection.connection.dbapi_connection)
+            with socket.socket(fileno=os.dup(driver.fileno())) as wire:
+                assert wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 10_000
+                assert wire.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
 
 
 def test_files_used_longest_ago_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

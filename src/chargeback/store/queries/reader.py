@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import date, datetime
@@ -29,6 +29,7 @@ from chargeback.store.queries.keys import ByColumn, ByTagHolder, Key
 from chargeback.store.queries.lookups import CATEGORY_PREFIX, CategoryLookup, LookupCaches
 from chargeback.store.queries.measurements import Measured
 from chargeback.store.queries.paging import Listed, Order, Page, read_page, read_sorted_page
+from chargeback.store.queries.partials import SumSource, sum_sources, with_first
 from chargeback.store.queries.plan import QueryPlan
 from chargeback.store.queries.question import SumRelation, Sums
 from chargeback.store.queries.scan import SOURCE, Condition, Scan
@@ -191,6 +192,17 @@ class TenantReader:
             ValueError: the dataset cannot be filtered or grouped by these columns.
         """
         return self.plan.sums(question)
+
+    def read(
+        self, dataset: Dataset, scan: Scan, reads: Collection[str], sql: Callable[[SumSource], str]
+    ) -> list[tuple[Any, ...]]:
+        """Return the rows of a query of the partial aggregates of a scan, if these have the columns that it ``reads``,
+        else of its rows; ``sql`` is written over either. Without a file there are none."""
+        if not scan.files:
+            return []
+        is_whole = scan.files == Scan.of(self.snapshot(dataset.table), scan.window).files
+        sources = sum_sources(self.cursor, self.plan.partials if is_whole else None, dataset, scan, reads)
+        return with_first(sources, lambda each: self.cursor.rows(sql(each), each.condition.parameters))
 
     def sums_of_each(self, question: Sums) -> list[tuple[SumRelation, str]]:
         """Return for each key of a question the sums by it, maybe by others as well, and the column of its values.
