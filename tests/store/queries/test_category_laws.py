@@ -28,7 +28,7 @@ from chargeback.model.days import ONE_DAY, DayRange, InstantRange, start_of_day
 from chargeback.model.money import from_units, to_shared_units, to_units
 from chargeback.model.money import total as exact_total
 from chargeback.reports.categories.answers import preview
-from chargeback.reports.changes import changes
+from chargeback.reports.changes import changes, policies_used
 from chargeback.reports.flow import charged_costs
 from chargeback.reports.flow import flow as flow_through
 from chargeback.store.facts.tables import CHARGEBACKS_TABLE, FactTables
@@ -531,3 +531,18 @@ def test_sums_are_as_large_as_any_other(ask: Ask, written: Callable[[World], Fac
     for by in ("category:team", "identity_id"):
         with pytest.raises(SumTooLarge, match="26 digits"):
             _sums(ask, twice, facts, ALL, by)
+
+
+def test_a_scope_shows_the_policies_of_its_rows(ask: Ask, written: Callable[[World], FactTables]) -> None:
+    """What another value hands on is part of the costs of a scope, but the policies of those rows are not shown."""
+    share = {"share": [{"from": "platform", "by": {"fixed": {"orders": "100"}}}]}
+    rules = [{"match": {"identity": "sa-1"}, "assign": "orders"}, {"match": {"identity": "*"}, "assign": "platform"}]
+    bill = [
+        BillRow(DAYS[0], "sa-1", "lkc-1", None, None, "KAFKA_STORAGE", "KAFKA", 10**12),
+        BillRow(DAYS[0], "sa-2", "lkc-1", None, None, "KAFKA_NUM_CKUS", "KAFKA", 10**12),
+    ]
+    world = World({"default": "UNASSIGNED", "rules": rules, **share}, bill, SomeTags({}), SomeNames({}))
+    facts, scope = written(world), RowScope.of({"category:team": ["orders"]})
+    within = ask(lambda cursor: policies_used(_within(world.reader(cursor, facts), scope), ALL.window))
+    everything = ask(lambda cursor: policies_used(world.reader(cursor, facts), ALL.window))
+    assert (set(within), set(everything)) == ({"KAFKA_STORAGE"}, {"KAFKA_STORAGE", "KAFKA_NUM_CKUS"})
