@@ -1,7 +1,7 @@
 """What is asked of a server, and within which limits; :mod:`.http` asks it.
 
-Clients import that module with their first connection: its library takes as long to import as a small application, and
-a service that only answers has none.
+Clients import that module with their first connection: its library imports Rich, for a command line of its own, and a
+service that only answers has no connection.
 """
 
 from __future__ import annotations
