@@ -160,6 +160,24 @@ def test_rows_are_summed_by_dimension_once(ask: Ask, facts: FactTables) -> None:
     assert ask(_sums) == [[(3, 2)], [(3, 2)]]
 
 
+def test_sums_by_dimension_of_two_periods_are_those_of_one(ask: Ask, facts: FactTables) -> None:
+    """A question about some of the periods of an earlier one adds up the same sums, of these periods alone."""
+    write_shares(facts, [Share(DAYS[0], "sa-1", "1"), Share(DAYS[1], "sa-1", "2")])
+    (facts.root / PARTIALS).write_text("no folder")
+    windows = tuple(instants(day, day) for day in DAYS[:2])
+
+    def _sums(cursor: Cursor) -> list[Any]:
+        by = keys_of(CHARGEBACKS, ("identity_id",))
+        question = Sums(CHARGEBACKS, Selection(windows[0]), by, periods=windows)
+        reader = _reader(cursor, facts)
+        both = reader.sums(question)
+        shutil.rmtree(facts.root / CHARGEBACKS_TABLE)
+        first = reader.sums(replace(question, periods=windows[:1]))
+        return [sums.rows("SELECT period, total FROM sums ORDER BY period") for sums in (both, first)]
+
+    assert ask(_sums) == [[(0, 1), (1, 2)], [(0, 1)]]
+
+
 @pytest.mark.parametrize(
     ("name", "reads"),
     [

@@ -113,9 +113,7 @@ class QueryPlan:
     present_tags: TagIndex | None = None
     visible_sums: VisibleSums | None = None
     _registered: dict[str, dict[Hashable, str]] = field(default_factory=dict, repr=False)
-    _dimensions: dict[tuple[tuple[tuple[int, InstantRange], ...], tuple[str, ...]], str] = field(
-        default_factory=dict, repr=False
-    )
+    _dimensions: list[tuple[tuple[str, ...], Mapping[int, InstantRange], str]] = field(default_factory=list, repr=False)
 
     # Sums
 
@@ -274,15 +272,18 @@ class QueryPlan:
         condition = self.condition(CHARGEBACKS, question.selection)
         grain = "date" if "date" in its else "date_trunc('month', date)::DATE" if question.rates is not None else None
         keys = ("dimension_id", *sorted({"environment_id"} & its), *([] if grain is None else [f"{grain} AS date"]))
-        place = (tuple(windows.items()), keys)
-        if place not in self._dimensions:
-            self._dimensions[place] = self._sum_by_dimension(windows, keys)
-        sums = self._dimensions[place]
+        made = (
+            table
+            for by, its_windows, table in self._dimensions
+            if by == keys and windows.items() <= its_windows.items()
+        )
+        table = next(made, None) or self._sum_by_dimension(windows, keys)
+        sums = f"(FROM {table} WHERE period IN ({', '.join(map(str, windows))}))"
         known, register = self._register()
         columns = ", ".join(["dimension_id", *sorted((its | _SUMMED) & {*DIMENSION_COLUMNS})])
         once = f"SELECT DISTINCT {columns} FROM {known} WHERE dimension_id IN (SELECT dimension_id FROM {sums})"
         return SumSource(
-            f"({sums} JOIN ({once}) USING (dimension_id))",
+            f"(FROM {sums} JOIN ({once}) USING (dimension_id))",
             Condition(parameters=register) & condition,
             {DISTINCT_ROWS: "sum(row_count)", **_SUMS_OF_DIMENSION},
         )
@@ -306,6 +307,7 @@ class QueryPlan:
         ((unknown,),) = self.cursor.rows(unregistered, register)
         if unknown:
             raise StorageError(f"the register of dimensions lacks {unknown} of those that were charged")
+        self._dimensions.append((keys, windows, table))
         return table
 
     def _register(self) -> tuple[str, dict[str, object]]:
