@@ -104,7 +104,7 @@ _MILLION: Final = r"calculate, [\d,]{9,} rows a day"
 _RULES: Final = (
     _at_floor(r"bill, .* / billing lines of a month", 2.5),
     _at_size(r"bill, .* / peak memory", 1024),
-    _at_floor(rf"{_MILLION} / a day like the one before", 0.6),
+    _at_floor(rf"{_MILLION} / a day like the one before", 0.7),
     _at_floor(rf"{_MILLION} / the first day, all dimensions new", 0.5),
     _at_reference(rf"{_MILLION} / a day like the one before", 5),
     _at_size(rf"{_MILLION} / peak memory", 1536),

@@ -5,10 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from chargeback.allocation.split import split_evenly, split_exactly, split_in_order
+from chargeback.allocation import split
+from chargeback.allocation.columns import INTEGER, decimals_of, integers_of
+from chargeback.allocation.split import split_column, split_evenly, split_exactly, split_in_order
 
 units = st.integers(-(10**24), 10**24)
 weights = st.dictionaries(st.text("abcxyz", min_size=1, max_size=3), st.integers(1, 10**15), min_size=1, max_size=40)
@@ -53,6 +55,34 @@ def test_ties_go_to_the_first_ids(amount: int, shares: dict[str, int]) -> None:
     sign = -1 if amount < 0 else 1
     expected = {name: sign * (floor + (name in favoured)) for name, (floor, _) in floors.items()}
     assert dict(split_exactly(amount, list(shares.items()))) == expected
+
+
+# 250 weights, many of them equal, whose total is often close to the largest that 64 bits allow, or a million times it.
+_some = st.lists(st.integers(1, 2**55) | st.integers(1, 9), min_size=1, max_size=40)
+_many_weights = st.builds(
+    lambda some, unit: [each * unit for each in (some * 250)[:250]], _some, st.sampled_from([1, 10**6])
+)
+_wide = st.integers(-(2**64), 2**64) | st.integers(-(10**6), 10**6) | st.sampled_from([2**50, 2**62, -(2**62)])
+
+
+@given(_wide, _many_weights)
+@example(10**18, [*range(1, 251)])
+@example(10**9 + 7, [2**55 - 1] * 249 + [1])
+def test_a_split_of_columns_is_that_of_integers(amount: int, weights: list[int]) -> None:
+    """Many weights, of any size, get the shares that Python's integers give."""
+    column = decimals_of(weights, INTEGER)
+    assert integers_of(split_column(amount, column, sum(weights))) == split_in_order(amount, weights)
+
+
+def test_usual_columns_are_split_without_pythons_integers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand participants with up to a terabyte each, in millionths of a byte, share a thousand; with fractions
+    of bytes, that is too much for 64 bits."""
+    monkeypatch.setattr(split, "split_in_order", lambda *_: pytest.fail("one by one"))
+    thousand, weights = 10**3 * 10**12, [number * 10**9 * 10**6 for number in range(1, 1_001)]
+    assert len(split_column(thousand, decimals_of(weights, INTEGER), sum(weights))) == 1_000
+    weights[-1] += 1
+    with pytest.raises(pytest.fail.Exception, match="one by one"):
+        split_column(thousand, decimals_of(weights, INTEGER), sum(weights))
 
 
 @pytest.mark.parametrize("recipients", [[], [("a", 0)], [("a", 1), ("b", -1)]])

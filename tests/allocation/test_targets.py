@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
-from chargeback.allocation.columns import integers_of
+from chargeback.allocation.columns import INTEGER, decimals_of, integers_of
 from chargeback.allocation.methods import AllocationMethod
-from chargeback.allocation.targets import AllocationTargets, IdentityIndex, billable_lines, portion_costs
+from chargeback.allocation.targets import AllocationTargets, billable_lines, portion_costs
 from chargeback.model import chargeback as chargeback_model
 from tests.allocation.bills import POLICIES, bill, members, usage
 
@@ -57,8 +58,9 @@ def test_proportional_follows_charges() -> None:
     """The proportional method weighs charges; identities with a credit, and UNALLOCATED, are left out."""
     found = targets("", "r active a b c", "even(active)", "proportional")
     assert group(found, "proportional", "r") is None
-    a, b, c = (IdentityIndex(found.identity_ids.index(name)) for name in "abc")
-    found.add_charged([(c, 7), (a, 5), (b, -1), (found.unallocated_index, 9)])
+    units = {"UNALLOCATED": 9, "a": 5, "b": -1, "c": 7}
+    index = pa.array([found.identity_ids.index(name) for name in units], pa.int32())
+    found.add_charged(pa.table({"identity_index": index, "units": decimals_of(units.values(), INTEGER)}))
     assert group(found, "proportional", "r") == (["a", "c"], [5, 7])
 
 

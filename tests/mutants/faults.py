@@ -35,11 +35,15 @@ FAULTS: Final = (
     ),
     Fault("allocation/split.py", "min(weights) <= 0", "min(weights) < 0", _ALLOCATION),
     Fault("allocation/split.py", "sign * (smaller + 1), sign * smaller", "sign * smaller, sign * smaller", _ALLOCATION),
+    Fault("allocation/split.py", "(magnitude >> _FLOAT_DIGITS) + 1", "0", _ALLOCATION),
+    Fault("allocation/split.py", "(2 * error + 2)", "1", _ALLOCATION),
+    Fault("allocation/split.py", 'sort_keys="descending"', 'sort_keys="ascending"', _ALLOCATION),
+    Fault("allocation/split.py", "pa.int64()), total // _MILLION", "pa.int64()), total", _ALLOCATION),
     Fault(
         "allocation/targets.py", 'pc.not_equal(billing["total_cost"]', 'pc.greater(billing["total_cost"]', _ALLOCATION
     ),
     Fault("allocation/targets.py", "strict=True), start=1):", "strict=True), start=0):", _ALLOCATION),
-    Fault("allocation/targets.py", "if units > 0 and index != self.unallocated_index", "if units > 0", _ALLOCATION),
+    Fault("allocation/targets.py", "pc.and_(is_real, is_positive)", "is_positive", _ALLOCATION),
     Fault(
         "allocation/targets.py", "elif position == 1 or method.kind", "elif position == 2 or method.kind", _ALLOCATION
     ),

@@ -108,11 +108,10 @@ import pyarrow.compute as pc
 
 from chargeback.allocation.columns import INTEGER, repeat
 from chargeback.allocation.policies import Policy, PolicyCatalogue
-from chargeback.allocation.rows import SHARES, RowBuilder, check_digits, shares_of
+from chargeback.allocation.rows import FIRST_OVERFLOW, SHARES, RowBuilder, check_digits, shares_of
 from chargeback.allocation.targets import (
     AllocatedPortion,
     AllocationTargets,
-    IdentityIndex,
     PortionCost,
     TargetGroup,
     billable_lines,
@@ -232,17 +231,19 @@ class Allocation:
         shares = pa.table(columns, schema=SHARES)
         return shares.filter(pc.not_equal(shares["units"], pa.scalar(Decimal(0), INTEGER)))
 
-    def _charged(self, shares: pa.Table) -> list[tuple[IdentityIndex, int]]:
-        """Return (identity, units) of what ``shares`` charge to each identity.
+    def _charged(self, shares: pa.Table) -> pa.Table:
+        """Return what ``shares`` charge to each identity: columns ``identity_index``, ascending, and ``units``.
 
         Raises:
             AllocationError: a sum does not fit 38 digits.
         """
-        wide = pa.table({"identity_index": shares["identity_index"], "units": shares["units"].cast(_WIDE)})
-        summed = wide.group_by("identity_index").aggregate([("units", "sum")])
-        sums = [int(units) for units in summed["units_sum"].to_pylist()]
-        check_digits(sums, self._day)
-        return list(zip(summed["identity_index"].to_pylist(), sums, strict=True))
+        no_sum_is_larger = sum(abs(portion.cost.units) for portion in self.portions)
+        units = shares["units"] if no_sum_is_larger < FIRST_OVERFLOW else shares["units"].cast(_WIDE)
+        charged = pa.table({"identity_index": shares["identity_index"], "units": units})
+        summed = charged.group_by("identity_index").aggregate([("units", "sum")]).sort_by("identity_index")
+        if summed.num_rows:
+            check_digits([int(pc.max(pc.abs(summed["units_sum"])).as_py())], self._day)
+        return pa.table({"identity_index": summed["identity_index"], "units": summed["units_sum"].cast(INTEGER)})
 
 
 def _usage(group: TargetGroup) -> pa.Array:

@@ -1,8 +1,7 @@
 """The rows as columns: the shares of a day in list order, with the columns of their portions, and their dimensions.
 
 A day can have millions of rows but has few portions. Values that all rows of a portion share are made once per portion
-and repeated by position; texts remain dictionary-encoded until they are written. Only shares by weight are calculated
-one by one, with Python's integers: the division of a query engine's 128-bit integers takes longer.
+and repeated by position; texts remain dictionary-encoded until they are written.
 """
 
 from __future__ import annotations
@@ -22,12 +21,11 @@ from chargeback.allocation.columns import (
     encode,
     from_encoded,
     int64,
-    integers_of,
     reinterpret,
     take_dictionary,
 )
 from chargeback.allocation.methods import OUTCOMES, MethodKind
-from chargeback.allocation.split import split_evenly, split_in_order
+from chargeback.allocation.split import split_column, split_evenly
 from chargeback.allocation.targets import AllocatedPortion, AllocationTargets, TargetGroup
 from chargeback.errors import AllocationError
 from chargeback.model import chargeback as chargeback_model
@@ -60,13 +58,14 @@ _ROWS: Final = encoded(CHARGEBACKS)
 _LARGE_DAY: Final = 100_000
 # The number of rows that a thread of the engine processes at a time.
 _PIECE: Final = 65_536
-_FIRST_OVERFLOW: Final = 10**INTEGER.precision
+#: The smallest positive integer that does not fit a column.
+FIRST_OVERFLOW: Final = 10**INTEGER.precision
 
 
 def shares_of(units: int, group: TargetGroup) -> pa.Array:
     """Return the shares of one portion, in the order of its group. An even split is two repeated numbers."""
     if group.weights is not None:
-        return decimals_of(split_in_order(units, integers_of(group.weights)), INTEGER)
+        return split_column(units, group.weights, group.total)
     favoured, larger, smaller = split_evenly(units, len(group.identity_index))
     others = len(group.identity_index) - favoured
     return from_encoded([encode(larger) * favoured, encode(smaller) * others], INTEGER)
@@ -146,7 +145,7 @@ def check_digits(integers: Iterable[int], day: date) -> None:
     Raises:
         AllocationError: an integer has more than 38 digits.
     """
-    if any(abs(integer) >= _FIRST_OVERFLOW for integer in integers):
+    if any(abs(integer) >= FIRST_OVERFLOW for integer in integers):
         raise AllocationError("the amounts of the day exceed 38 digits", day=day)
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final, NewType
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from chargeback.allocation.columns import INTEGER, decimals_of, int64, integers_of, reinterpret
+from chargeback.allocation.columns import INTEGER, int64, integers_of, reinterpret
 from chargeback.allocation.methods import (
     OUTCOMES,
     PROPORTIONAL,
@@ -159,17 +159,18 @@ class AllocationTargets:
             detail = self.failure_detail(methods[0], cost.resource_id, metrics_available=metrics_available)
         return AllocatedPortion(cost, group, method.kind, position, detail)
 
-    def add_charged(self, charged: Iterable[tuple[IdentityIndex, int]]) -> None:
-        """Set the weights of the proportional method to ``(identity, units)``, the charges of the other lines by
-        identity.
+    def add_charged(self, charged: pa.Table) -> None:
+        """Set the weights of the proportional method to the charges of the other lines by identity: columns
+        ``identity_index``, ascending, and ``units``.
 
         Identities with a credit, and UNALLOCATED, do not take part.
         """
-        positive = sorted((index, units) for index, units in charged if units > 0 and index != self.unallocated_index)
-        if positive:
-            identity_index, weights = zip(*positive, strict=True)
-            group = TargetGroup.weighted(pa.array(identity_index, pa.int32()), decimals_of(weights, INTEGER))
-            self._groups[PROPORTIONAL, EVERYTHING] = group
+        is_real = pc.not_equal(charged["identity_index"], pa.scalar(self.unallocated_index, pa.int32()))
+        is_positive = pc.greater(charged["units"], pa.scalar(Decimal(0), INTEGER))
+        weighing = charged.filter(pc.and_(is_real, is_positive)).combine_chunks()
+        if weighing.num_rows:
+            columns = (column.combine_chunks() for column in weighing.columns)
+            self._groups[PROPORTIONAL, EVERYTHING] = TargetGroup.weighted(*columns)
 
     def failure_detail(self, method: AllocationMethod, resource_id: str, *, metrics_available: bool) -> str:
         """Return the reason why ``method``, the first of a chain, has no identities for a line of ``resource_id``."""
