@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -129,7 +130,10 @@ def test_a_child_masks_the_secrets_of_its_runs(tmp_path: Path, monkeypatch: pyte
         mine.close()
 
     threading.Thread(target=_read, daemon=True).start()
-    child_process.child_main(theirs)
+    collections: list[tuple[int, int, int]] = []
+    monkeypatch.setattr(gc, "set_threshold", lambda *each: collections.append(each))
+    child_process.child_main(theirs, (50_000, 20, 10))
+    assert collections == [(50_000, 20, 10)]  # as rarely as its parent
     first, second = masked
     assert first == tenants["a"].secrets() >= {"secret-of-a"}
     assert second == first | tenants["b"].secrets() >= {"secret-of-a", "secret-of-b"}

@@ -182,7 +182,8 @@ def _describe(day: date, lines: pa.Table, portions: Sequence[AllocatedPortion]) 
     line_index = pa.array([portion.cost.line_index for portion in portions], pa.int64())
     of_lines = lines.select(_LINE_COLUMNS).take(line_index)
     outcomes = [OUTCOMES[portion.method] for portion in portions]
-    hashes = {id(portion.cost.policy): portion.cost.policy.hash for portion in portions}
+    policies = {id(portion.cost.policy): portion.cost.policy for portion in portions}
+    hashes = {key: policy.hash for key, policy in policies.items()}
     totals = [None if portion.group.usage is None else portion.group.total for portion in portions]
     check_digits((total for total in totals if total is not None), day)
     of_portions = {

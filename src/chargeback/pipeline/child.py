@@ -7,6 +7,7 @@ starting a process costs more than such a run does. Every other child ends with 
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import threading
 import time
@@ -34,7 +35,9 @@ class Child:
 
     def __init__(self) -> None:
         self.pipe, theirs = _SPAWN.Pipe()
-        self.process = _SPAWN.Process(target=child_main, args=(theirs,), name="chargeback run", daemon=False)
+        self.process = _SPAWN.Process(
+            target=child_main, args=(theirs, gc.get_threshold()), name="chargeback run", daemon=False
+        )
         self.process.start()
         theirs.close()
         self.runs = 0

@@ -7,6 +7,7 @@ able to continue.
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import queue
@@ -136,8 +137,12 @@ class Inbox:
                 self.stop.ask(message)
 
 
-def child_main(pipe: Connection) -> None:
-    """Execute the runs that come through the pipe, until there are no more for a while."""
+def child_main(pipe: Connection, collections: tuple[int, int, int]) -> None:
+    """Execute the runs that come through the pipe, until there are no more for a while.
+
+    ``collections`` are the thresholds of the parent's garbage collector: the child collects as rarely.
+    """
+    gc.set_threshold(*collections)
     inbox = Inbox(pipe)
     # A terminal sends Ctrl-C to the whole group: the parent decides. SIGTERM is for this process only.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
