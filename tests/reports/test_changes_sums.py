@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from sqlalchemy import delete
 
 from chargeback.access.scope import RowScope
+from chargeback.errors import StorageError
+from chargeback.model.chargeback import CHARGEBACKS
 from chargeback.model.dated import DatedValue
 from chargeback.model.days import instants
 from chargeback.model.effects import BilledType, Quantity
 from chargeback.model.money import to_units
 from chargeback.reports.changes import ComparedCharges, ComparedGroup, ComparedPart, compared_charges
-from chargeback.store.facts.tables import FactTables
+from chargeback.store.control.schema import files
+from chargeback.store.facts.tables import CHARGEBACKS_TABLE, DIMENSIONS_TABLE, FactTables
+from chargeback.store.queries.engine import Cursor
 from chargeback.store.queries.reader import TenantReader
 from chargeback.store.queries.selection import Selection, equal
 from chargeback.store.queries.sums import KeyValues
 from chargeback.store.queries.tag_index import TagIndex
-from tests.support.facts import Share, days_from, line, new_facts, write_lines, write_shares
+from tests.support.facts import Share, days_from, in_list_order, line, new_facts, replace_day, write_lines, write_shares
 from tests.support.readers import Read
 
 FIRST = date(2026, 1, 5)
@@ -150,6 +156,46 @@ def test_what_is_not_listed_is_together(read: Read, facts: FactTables) -> None:
     assert (part.before, part.after) == ({"usage_ratio": 60 * ONE}, {"usage_ratio": 93 * ONE})
     assert part.by_identity == {"sa-3": 30 * ONE, "sa-4": ONE}
     assert compared.by_identity == {CKUS: {"sa-1": 80 * ONE, "sa-2": -30 * ONE}}
+
+
+def test_the_same_periods_again(read: Read, facts: FactTables, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second question about two periods, by other columns and with a filter, reads neither charges nor bills again;
+    one after a restatement, or about other days, does."""
+    write_shares(facts, [Share(DAYS[n], payer, "6") for n in (0, 4) for payer in ("sa-1", "sa-2")])
+    write_lines(facts, [line(DAYS[n], "12", quantity=Decimal(3), unit="CKU") for n in (0, 4)])
+    opened: list[str] = []
+    bound = Cursor._bound
+
+    def _bound(self: Cursor, sql: str, parameters: Mapping[str, object] | None) -> tuple[str, dict[str, object]]:
+        opened.extend(name for name in ("amount", "quantity", "policy_hash") if f"{name})" in sql and "$files" in sql)
+        return bound(self, sql, parameters)
+
+    monkeypatch.setattr(Cursor, "_bound", _bound)
+    first = found(read, None, "identity_id")
+    assert {"amount", "policy_hash"} <= set(opened)
+    opened.clear()
+    again = found(read, None, "resource_id", identity_id="sa-1")
+    assert opened == []
+    (mine,), (its,) = parts_of(first)[("sa-1",)], parts_of(again)[("lkc-1",)]
+    assert (mine.billed, mine.after) == (its.billed, its.after)
+    rows = in_list_order([Share(DAYS[4], "sa-1", "60", policy="new")])
+    replace_day(facts, CHARGEBACKS_TABLE, DAYS[4], pa.Table.from_pylist(rows, schema=CHARGEBACKS))
+    (mine,) = parts_of(found(read, None, "identity_id"))[("sa-1",)]
+    assert (mine.before, mine.after) == ({"usage_ratio": 6 * ONE}, {"usage_ratio": 60 * ONE})
+    assert mine.billed.after == BilledType({"usage_ratio": 60 * ONE}, Quantity(3 * ONE, "CKU"), frozenset({"new"}))
+    assert opened.count("amount") == 1  # of the replaced day's period alone
+
+
+def test_a_charge_without_its_dimension(read: Read, facts: FactTables) -> None:
+    """The sums of a period of which the register lacks a dimension are an error, also if it was known before."""
+    shares = [Share(DAYS[0], "sa-1", "60"), Share(DAYS[4], "sa-1", "60")]
+    write_shares(facts, shares)
+    assert parts_of(found(read, None, "identity_id")).keys() == {("sa-1",)}
+    with facts.control.write() as connection:
+        connection.execute(delete(files).where(files.c.table_name == DIMENSIONS_TABLE))
+    facts.changed()
+    with pytest.raises(StorageError, match="lacks 1 of those"):
+        found(read, None, "identity_id")
 
 
 def test_nothing_at_all(read: Read) -> None:

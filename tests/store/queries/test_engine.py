@@ -7,12 +7,14 @@ import threading
 import time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from chargeback.errors import QueryTimeout, StorageError
 from chargeback.store.queries.engine import (
     SMALLEST_MEMORY,
     CancellationToken,
+    KeptTables,
     QueryEngine,
     available_memory,
     available_processors,
@@ -28,6 +30,18 @@ def _cancel_repeatedly(token: CancellationToken, done: threading.Event) -> None:
     while not done.is_set():
         token.cancel()
         time.sleep(0.02)
+
+
+def test_tables_are_kept_as_far_as_there_is_room() -> None:
+    """The most recently used tables stay, and a large one is not stored."""
+    small, large = pa.table({"n": [0] * 16}), pa.table({"n": [0] * 32})
+    kept = KeptTables(most_bytes=16 * small.nbytes)
+    for name in range(17):
+        assert kept.get(name, lambda: small) is small
+        assert kept.get(0, lambda: large) is small
+    assert len(kept) == 16
+    assert kept.get(1, lambda: large) is large, "the oldest one went"
+    assert kept.get(1, lambda: small) is small, "nor was the large one kept"
 
 
 def test_a_cancelled_query_is_interrupted(engine: QueryEngine) -> None:

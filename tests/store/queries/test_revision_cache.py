@@ -1,11 +1,10 @@
-"""Caches of values by revision, and of tables by key."""
+"""Caches of values by revision."""
 
 from __future__ import annotations
 
-import pyarrow as pa
 import pytest
 
-from chargeback.store.queries.revision_cache import KeptTables, RevisionCache
+from chargeback.store.queries.revision_cache import RevisionCache
 
 
 def test_a_revision_is_made_once() -> None:
@@ -33,15 +32,3 @@ def test_a_failure_is_not_remembered() -> None:
     with pytest.raises(ZeroDivisionError):
         cache.get("a", 1, lambda: 1 // 0)
     assert cache.get("a", 1, lambda: 1) == 1
-
-
-def test_tables_are_kept_as_far_as_there_is_room() -> None:
-    """The most recently used tables stay, and a large one is not stored."""
-    small, large = pa.table({"n": [0] * 16}), pa.table({"n": [0] * 32})
-    kept = KeptTables(most_bytes=16 * small.nbytes)
-    for name in range(17):
-        assert kept.get(name, lambda: small) is small
-        assert kept.get(0, lambda: large) is small
-    assert len(kept) == 16
-    assert kept.get(1, lambda: large) is large, "the oldest one went"
-    assert kept.get(1, lambda: small) is small, "nor was the large one kept"

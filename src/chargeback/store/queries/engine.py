@@ -1,7 +1,8 @@
 """The query engine of the process, and the cancellation of its queries.
 
 One in-memory DuckDB serves all tenants; each query gets a cursor of its own, so that queries run at the same time and
-one can be interrupted without touching another. The engine holds no data: it reads the files that a query names.
+one can be interrupted without touching another. The engine reads the files that a query names, and keeps some small
+tables that were made of them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from decimal import Decimal
 from itertools import count
@@ -39,6 +41,9 @@ _INTERRUPTED: Final = "INTERRUPT"
 _PROC: Final = Path("/proc")
 _CGROUPS: Final = Path("/sys/fs/cgroup")
 _NO_LIMIT: Final = "max"
+# Of the memory that the process may use, kept tables have this part, and one of them at most so much of that.
+_PART_OF_MEMORY: Final = 64
+_PART_OF_ALL: Final = 16
 
 
 class CancellationToken:
@@ -113,6 +118,45 @@ def interruptible(token: CancellationToken, connection: Connection) -> AbstractC
     return token.interruptible(driver.interrupt)
 
 
+class KeptTables:
+    """The most recently used tables, by the immutable data that they are made of. A large one is not kept. Safe for use
+    by several threads."""
+
+    def __init__(self, most_bytes: int | None = None) -> None:
+        """Limit what is kept to a number of bytes; without a limit, the memory of the machine decides."""
+        self._most_bytes = most_bytes if most_bytes is not None else available_memory() // _PART_OF_MEMORY
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[Hashable, pa.Table] = OrderedDict()
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def get(self, made_of: Hashable, make: Callable[[], pa.Table]) -> pa.Table:
+        """Return the table of something, which ``make`` makes unless it is kept."""
+        table = self.find(made_of)
+        if table is None:
+            table = make()
+            self.keep(made_of, table)
+        return table
+
+    def find(self, made_of: Hashable) -> pa.Table | None:
+        """Return the table of something; None if it is not kept."""
+        with self._lock:
+            if made_of in self._kept:
+                self._kept.move_to_end(made_of)
+            return self._kept.get(made_of)
+
+    def keep(self, made_of: Hashable, table: pa.Table) -> None:
+        """Keep the table of something."""
+        with self._lock:
+            if made_of not in self._kept and table.nbytes <= self._most_bytes // _PART_OF_ALL:
+                self._kept[made_of] = table
+                self._bytes += table.nbytes
+                while self._bytes > self._most_bytes:
+                    self._bytes -= self._kept.popitem(last=False)[1].nbytes
+
+
 class QueryEngine:
     """An in-memory DuckDB with a memory limit. Safe for use by several threads; every query takes one cursor.
 
@@ -138,6 +182,7 @@ class QueryEngine:
         # A file never changes once it is part of a table.
         self._connection.execute("SET GLOBAL parquet_metadata_cache = true")
         self._connection.execute("SET GLOBAL TimeZone = 'UTC'")
+        self._kept = KeptTables()
 
     def __enter__(self) -> Self:
         return self
@@ -150,7 +195,7 @@ class QueryEngine:
         """Open a cursor for the length of the ``with``; ``token`` cancels what it runs."""
         token.check()
         cursor = self._connection.cursor()
-        opened = Cursor(cursor, token, Path(self._temporary))
+        opened = Cursor(cursor, token, Path(self._temporary), self._kept)
         try:
             with token.interruptible(cursor.interrupt):
                 yield opened
@@ -173,7 +218,11 @@ class Cursor:
     the query needs more memory than the engine has.
     """
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection, token: CancellationToken, folder: Path) -> None:
+    def __init__(
+        self, cursor: duckdb.DuckDBPyConnection, token: CancellationToken, folder: Path, kept: KeptTables
+    ) -> None:
+        #: The tables that the engine keeps.
+        self.kept = kept
         self._cursor = cursor
         self._token = token
         self._folder = folder

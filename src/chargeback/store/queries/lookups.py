@@ -30,8 +30,9 @@ from chargeback.store.control.revisions import read_entity_revisions
 from chargeback.store.queries.assignments import AssignmentCache, Assignments
 from chargeback.store.queries.clusters import ClusterCache
 from chargeback.store.queries.datasets import Dataset
+from chargeback.store.queries.engine import KeptTables
 from chargeback.store.queries.measurements import WithOwners, with_owners
-from chargeback.store.queries.revision_cache import KeptTables, RevisionCache
+from chargeback.store.queries.revision_cache import RevisionCache
 from chargeback.store.queries.scan import Condition
 from chargeback.store.queries.selection import CategoryFilter
 from chargeback.store.queries.tag_index import TagCache, TagIndex

@@ -113,7 +113,7 @@ class QueryPlan:
     present_tags: TagIndex | None = None
     visible_sums: VisibleSums | None = None
     _registered: dict[str, dict[Hashable, str]] = field(default_factory=dict, repr=False)
-    _dimensions: list[tuple[tuple[str, ...], Mapping[int, InstantRange], str]] = field(default_factory=list, repr=False)
+    _dimensions: dict[Hashable, str] = field(default_factory=dict, repr=False)
 
     # Sums
 
@@ -272,13 +272,11 @@ class QueryPlan:
         condition = self.condition(CHARGEBACKS, question.selection)
         grain = "date" if "date" in its else "date_trunc('month', date)::DATE" if question.rates is not None else None
         keys = ("dimension_id", *sorted({"environment_id"} & its), *([] if grain is None else [f"{grain} AS date"]))
-        made = (
-            table
-            for by, its_windows, table in self._dimensions
-            if by == keys and windows.items() <= its_windows.items()
+        periods = (
+            f"SELECT {number} AS period, * FROM {self._sums_by_dimension(window, keys)}"
+            for number, window in windows.items()
         )
-        table = next(made, None) or self._sum_by_dimension(windows, keys)
-        sums = f"(FROM {table} WHERE period IN ({', '.join(map(str, windows))}))"
+        sums = f"({' UNION ALL '.join(periods)})"
         known, register = self._register()
         columns = ", ".join(["dimension_id", *sorted((its | _SUMMED) & {*DIMENSION_COLUMNS})])
         once = f"SELECT DISTINCT {columns} FROM {known} WHERE dimension_id IN (SELECT dimension_id FROM {sums})"
@@ -288,26 +286,28 @@ class QueryPlan:
             {DISTINCT_ROWS: "sum(row_count)", **_SUMS_OF_DIMENSION},
         )
 
-    def _sum_by_dimension(self, windows: Mapping[int, InstantRange], keys: tuple[str, ...]) -> str:
-        """Make a table of the sums of windows with rows by ``period``, dimension and what else is in ``keys``, and
-        return its name. Filters, also those of a scope, are a matter of the sums."""
-        scans = {number: Scan.of(self.snapshot(CHARGEBACKS.table), window) for number, window in windows.items()}
-        table = self.cursor.new_name("dimensions")
-        files = {file.path: file for scan in scans.values() for file in scan.files}
-        parts, values = [], dict[str, object](files=tuple(files.values()))
-        for number, scan in scans.items():
-            days, rows = scan.window.days(), scan.row_condition()
-            part = f"""SELECT {number} AS period, {", ".join(keys)}, sum(amount) AS total, count(*) AS row_count
-                       FROM {SOURCE} WHERE date >= '{days.start}' AND date < '{days.end}' AND {rows.sql} GROUP BY ALL"""
-            parts.append(part.replace("$window", f"$window_{number}"))
-            values |= {name.replace("window", f"window_{number}"): value for name, value in rows.parameters.items()}
-        self.cursor.run(f"CREATE TEMP TABLE {table} AS {' UNION ALL '.join(parts)}", values)
+    def _sums_by_dimension(self, window: InstantRange, keys: tuple[str, ...]) -> str:
+        """Return the relation with the sums of a window with rows by dimension and what else is in ``keys``. Filters,
+        also those of a scope, are a matter of the sums, so that further questions about the window add up the same."""
+        condition = Scan.of(self.snapshot(CHARGEBACKS.table), window).condition()
+        sql = f"""SELECT {", ".join(keys)}, sum(amount) AS total, count(*) AS row_count
+                  FROM {SOURCE} WHERE {condition.sql} GROUP BY ALL"""
+        made_of = (sql, *condition.parameters.values(), self.snapshot(DIMENSIONS_TABLE).files)
+        if made_of not in self._dimensions:
+            table = self.cursor.kept.get(made_of, partial(self._registered_sums, sql, condition.parameters))
+            self._dimensions[made_of] = self.cursor.register(self.cursor.new_name("dimensions"), table)
+        return self._dimensions[made_of]
+
+    def _registered_sums(self, sql: str, parameters: Mapping[str, object]) -> pa.Table:
+        """Return sums by dimension, all of which are in the register."""
+        table = self.cursor.table(sql, parameters)
         known, register = self._register()
-        unregistered = f"SELECT count(*) FROM {table} ANTI JOIN {known} USING (dimension_id)"
+        name = self.cursor.register(self.cursor.new_name("dimensions"), table)
+        unregistered = f"SELECT count(*) FROM {name} ANTI JOIN {known} USING (dimension_id)"
         ((unknown,),) = self.cursor.rows(unregistered, register)
+        self.cursor.unregister(name)
         if unknown:
             raise StorageError(f"the register of dimensions lacks {unknown} of those that were charged")
-        self._dimensions.append((keys, windows, table))
         return table
 
     def _register(self) -> tuple[str, dict[str, object]]:

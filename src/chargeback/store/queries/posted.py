@@ -36,7 +36,7 @@ from chargeback.store.facts.files import DayFile
 from chargeback.store.facts.tables import DAY_TABLES
 from chargeback.store.queries.clusters import CLUSTER_ID
 from chargeback.store.queries.datasets import AMOUNT, CHARGEBACKS, NUMBER, TAGS, Dataset
-from chargeback.store.queries.engine import CancellationToken, Cursor
+from chargeback.store.queries.engine import CancellationToken, Cursor, KeptTables
 from chargeback.store.queries.export import ExportedRows, ExportFormat, export_pieces
 from chargeback.store.queries.keys import (
     CHARGE_CLASS,
@@ -60,7 +60,6 @@ from chargeback.store.queries.partials import COUNTS, REALLOCATED
 from chargeback.store.queries.pinned import pinned_names
 from chargeback.store.queries.question import TOTAL, Run, SumRelation, Sums
 from chargeback.store.queries.reader import TenantReader, version_reader
-from chargeback.store.queries.revision_cache import KeptTables
 from chargeback.store.queries.selection import Selection
 from chargeback.store.queries.sql_format import FINE, literal
 from chargeback.store.queries.version import past_version

@@ -10,6 +10,8 @@ from decimal import Decimal
 from functools import partial
 from typing import Any, Final
 
+import pyarrow as pa
+
 from chargeback.access.scope import RowScope
 from chargeback.categories.resolve import Names
 from chargeback.model.days import DayRange
@@ -197,12 +199,20 @@ class TenantReader:
         self, dataset: Dataset, scan: Scan, reads: Collection[str], sql: Callable[[SumSource], str]
     ) -> list[tuple[Any, ...]]:
         """Return the rows of a query of the partial aggregates of a scan, if these have the columns that it ``reads``,
-        else of its rows; ``sql`` is written over either. Without a file there are none."""
+        else of its rows; ``sql`` is written over either. Without a file there are none. Without a filter, which may be
+        about other tables, the engine keeps them."""
         if not scan.files:
             return []
-        is_whole = scan.files == Scan.of(self.snapshot(dataset.table), scan.window).files
-        sources = sum_sources(self.cursor, self.plan.partials if is_whole else None, dataset, scan, reads)
-        return with_first(sources, lambda each: self.cursor.rows(sql(each), each.condition.parameters))
+
+        def _read() -> pa.Table:
+            is_whole = scan.files == Scan.of(self.snapshot(dataset.table), scan.window).files
+            sources = sum_sources(self.cursor, self.plan.partials if is_whole else None, dataset, scan, reads)
+            return with_first(sources, lambda each: self.cursor.table(sql(each), each.condition.parameters))
+
+        (rows,) = sum_sources(self.cursor, None, dataset, scan, reads)
+        made_of = (sql(rows), *rows.condition.parameters.values())
+        table = _read() if scan.filter.clauses else self.cursor.kept.get(made_of, _read)
+        return [tuple(row.values()) for row in table.to_pylist()]
 
     def sums_of_each(self, question: Sums) -> list[tuple[SumRelation, str]]:
         """Return for each key of a question the sums by it, maybe by others as well, and the column of its values.
