@@ -212,7 +212,7 @@ class TenantReader:
         (rows,) = sum_sources(self.cursor, None, dataset, scan, reads)
         made_of = (sql(rows), *rows.condition.parameters.values())
         table = _read() if scan.filter.clauses else self.cursor.kept.get(made_of, _read)
-        return [tuple(row.values()) for row in table.to_pylist()]
+        return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
     def sums_of_each(self, question: Sums) -> list[tuple[SumRelation, str]]:
         """Return for each key of a question the sums by it, maybe by others as well, and the column of its values.
