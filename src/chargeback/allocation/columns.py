@@ -14,6 +14,9 @@ from chargeback.model.money import exact_sum
 #: A decimal type without decimal places, for amounts or quantities in units of their last place.
 INTEGER: Final = pa.decimal128(38, 0)
 
+#: The same with room for the sum of as many integers as there may be.
+WIDE_INTEGER: Final = pa.decimal256(76, 0)
+
 #: A type that has the sum of as many amounts as there may be.
 WIDE: Final = pa.decimal256(76, 12)
 

@@ -100,13 +100,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from typing import Final
 
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from chargeback.allocation.columns import INTEGER, repeat
+from chargeback.allocation.columns import INTEGER, WIDE_INTEGER, repeat
 from chargeback.allocation.policies import Policy, PolicyCatalogue
 from chargeback.allocation.rows import FIRST_OVERFLOW, SHARES, RowBuilder, check_digits, shares_of
 from chargeback.allocation.targets import (
@@ -118,9 +117,6 @@ from chargeback.allocation.targets import (
     portion_costs,
 )
 from chargeback.model.usage import QUANTITY
-
-# Enough digits for the sum of many integers of 38 digits.
-_WIDE: Final = pa.decimal256(76, 0)
 
 
 @dataclass(frozen=True)
@@ -238,7 +234,7 @@ class Allocation:
             AllocationError: a sum does not fit 38 digits.
         """
         no_sum_is_larger = sum(abs(portion.cost.units) for portion in self.portions)
-        units = shares["units"] if no_sum_is_larger < FIRST_OVERFLOW else shares["units"].cast(_WIDE)
+        units = shares["units"] if no_sum_is_larger < FIRST_OVERFLOW else shares["units"].cast(WIDE_INTEGER)
         charged = pa.table({"identity_index": shares["identity_index"], "units": units})
         summed = charged.group_by("identity_index").aggregate([("units", "sum")]).sort_by("identity_index")
         if summed.num_rows:

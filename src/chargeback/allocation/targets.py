@@ -15,7 +15,7 @@ from typing import Any, Final, NewType
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from chargeback.allocation.columns import INTEGER, int64, integers_of, reinterpret
+from chargeback.allocation.columns import INTEGER, WIDE_INTEGER, int64, integers_of, reinterpret
 from chargeback.allocation.methods import (
     OUTCOMES,
     PROPORTIONAL,
@@ -37,9 +37,6 @@ _LINE_ORDER: Final = ("timestamp", "resource_id", "product_type", "line_id")
 
 #: The position of a billing line in the table that :func:`billable_lines` returns.
 LineIndex = NewType("LineIndex", int)
-
-# Enough digits for the sum of many integers of 38 digits.
-_WIDE: Final = pa.decimal256(76, 0)
 
 #: The position of an identity in :attr:`AllocationTargets.identity_ids`.
 IdentityIndex = NewType("IdentityIndex", int)
@@ -96,7 +93,7 @@ class TargetGroup:
     @classmethod
     def weighted(cls, identity_index: pa.Array, weights: pa.Array, usage: pa.Array | None = None) -> TargetGroup:
         """Return a group whose members take shares by weight."""
-        total = int(pc.sum(weights.cast(_WIDE)).as_py())
+        total = int(pc.sum(weights.cast(WIDE_INTEGER)).as_py())
         return cls(identity_index, weights, total, usage)
 
 
@@ -167,7 +164,7 @@ class AllocationTargets:
         """
         is_real = pc.not_equal(charged["identity_index"], pa.scalar(self.unallocated_index, pa.int32()))
         is_positive = pc.greater(charged["units"], pa.scalar(Decimal(0), INTEGER))
-        weighing = charged.filter(pc.and_(is_real, is_positive)).combine_chunks()
+        weighing = charged.filter(pc.and_(is_real, is_positive))
         if weighing.num_rows:
             columns = (column.combine_chunks() for column in weighing.columns)
             self._groups[PROPORTIONAL, EVERYTHING] = TargetGroup.weighted(*columns)
