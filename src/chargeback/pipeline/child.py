@@ -13,13 +13,21 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from multiprocessing.connection import Connection
 from typing import Final
 
-from chargeback.config import Tenant
 from chargeback.model.days import Clock
-from chargeback.pipeline.child_process import GRACE_SECONDS, Begun, child_main, timed_out
 from chargeback.pipeline.executor import RunAssignment
-from chargeback.pipeline.run_messages import STOPPED, Progress, RunOutcome, RunResult, StopReason
+from chargeback.pipeline.run_messages import (
+    GRACE_SECONDS,
+    STOPPED,
+    Begun,
+    Progress,
+    RunOutcome,
+    RunResult,
+    StopReason,
+    timed_out,
+)
 
 _POLL_SECONDS = 0.2
 #: How long an idle child may take to confirm that it begins a run; it does nothing else.
@@ -30,13 +38,20 @@ _MAX_RUNS: Final = 200
 _SPAWN = multiprocessing.get_context("spawn")
 
 
+def _child_main(pipe: Connection, collections: tuple[int, int, int]) -> None:
+    # What runs is imported where runs are: a parent waits, and starts without it.
+    from chargeback.pipeline.child_process import child_main
+
+    child_main(pipe, collections)
+
+
 class Child:
     """A process that executes one run at a time, and the pipe to it."""
 
     def __init__(self) -> None:
         self.pipe, theirs = _SPAWN.Pipe()
         self.process = _SPAWN.Process(
-            target=child_main, args=(theirs, gc.get_threshold()), name="chargeback run", daemon=False
+            target=_child_main, args=(theirs, gc.get_threshold()), name="chargeback run", daemon=False
         )
         self.process.start()
         theirs.close()
@@ -132,7 +147,7 @@ class RunningChild:
     def __init__(self, child: Child, assignment: RunAssignment, keep: Callable[[Child], bool]) -> None:
         self._child = child
         self._keep = keep
-        self._tenant: Tenant = assignment.tenant
+        self._tenant = assignment.tenant
         self._clock: Clock = assignment.clock
         self._lock = threading.Lock()
         self._has_ended = False
@@ -166,7 +181,7 @@ class RunningChild:
         pipe = self._child.pipe
         while True:
             if limit is not None and time.monotonic() >= limit:
-                self.stop(timed_out(self._tenant))
+                self.stop(timed_out(seconds))
             if self._stop_deadline is not None and time.monotonic() >= self._stop_deadline:
                 self._child.process.kill()
             try:

@@ -14,15 +14,22 @@ import queue
 import signal
 import threading
 from contextlib import suppress
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
-from chargeback.config import Tenant
 from chargeback.errors import ChargebackError, LeaseLost
 from chargeback.logs import configure_logging
 from chargeback.pipeline.executor import RunAssignment
 from chargeback.pipeline.run import run_tenant
-from chargeback.pipeline.run_messages import STOPPED, Progress, RunOutcome, RunResult, StopReason, StopSignal
+from chargeback.pipeline.run_messages import (
+    GRACE_SECONDS,
+    STOPPED,
+    Begun,
+    Progress,
+    RunOutcome,
+    RunResult,
+    StopSignal,
+    timed_out,
+)
 from chargeback.store.control import runs
 from chargeback.store.control.database import ConnectRetry
 from chargeback.store.control.lease import EXPIRY, Lease, LeaseOwner
@@ -30,19 +37,12 @@ from chargeback.store.tenant import open_store
 
 log = logging.getLogger(__name__)
 
-#: How long a run that was asked to stop may take to reach a safe point, in seconds.
-GRACE_SECONDS = 7
 #: How long a child without a run waits for the next one.
 _IDLE_SECONDS = 60
 #: How long a finished run waits for a parent that does not read its result. The run is already recorded.
 _DELIVERY_SECONDS = 60
 #: How long a run may take to record its end before it is killed.
 _LAST_OUTPUT_SECONDS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Begun:
-    """The child has begun the run that it was assigned."""
 
 
 class Messenger:
@@ -161,12 +161,6 @@ def child_main(pipe: Connection, collections: tuple[int, int, int]) -> None:
             return
 
 
-def timed_out(tenant: Tenant) -> StopReason:
-    """Return the reason of a run that has reached the timeout of its tenant."""
-    seconds = tenant.settings.tenant_execution_timeout_seconds
-    return StopReason(RunOutcome.TIMED_OUT, f"Execution timed out after {seconds}s")
-
-
 def _run(assignment: RunAssignment, stop: StopSignal, messenger: Messenger) -> RunResult:
     tenant = assignment.tenant
     over = threading.Event()
@@ -205,13 +199,13 @@ def _failed(assignment: RunAssignment, error: ChargebackError) -> RunResult:
 def _enforce_end(assignment: RunAssignment, stop: StopSignal, over: threading.Event) -> None:
     """Stop the run at its timeout. Exit if a run that is to stop, because of that or because it was cancelled, does not
     reach a safe point soon: the parent may be paused or on another host, and other processes wait for the lease."""
-    tenant = assignment.tenant
-    if not stop.wait(tenant.settings.tenant_execution_timeout_seconds or None):
-        stop.ask(timed_out(tenant))
+    seconds = assignment.tenant.settings.tenant_execution_timeout_seconds
+    if not stop.wait(seconds or None):
+        stop.ask(timed_out(seconds))
     if over.wait(GRACE_SECONDS):
         return
     threading.Timer(_LAST_OUTPUT_SECONDS, os._exit, (1,)).start()
-    with suppress(ChargebackError), open_store(tenant).control as control:
+    with suppress(ChargebackError), open_store(assignment.tenant).control as control:
         with control.write() as connection:
             outcome, error = stop.reason.outcome, stop.reason.error
             runs.close_open_run(connection, assignment.epoch, outcome=outcome, error=error, clock=assignment.clock)

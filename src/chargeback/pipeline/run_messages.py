@@ -41,11 +41,18 @@ class StopReason:
 
 #: The process was asked to stop.
 STOPPED = StopReason()
+#: How long a run that was asked to stop may take to reach a safe point, in seconds.
+GRACE_SECONDS = 7
 
 
 def cancelled(actor: str) -> StopReason:
     """Return the reason of a run that was cancelled."""
     return StopReason(RunOutcome.CANCELLED, f"{actor} has cancelled the run")
+
+
+def timed_out(seconds: float) -> StopReason:
+    """Return the reason of a run that has reached its timeout."""
+    return StopReason(RunOutcome.TIMED_OUT, f"Execution timed out after {seconds}s")
 
 
 class StopSignal(threading.Event):
@@ -81,6 +88,11 @@ class RunStats(RunCounts):
 
     stage_seconds: Mapping[Stage, float] = field(default_factory=dict)
     calls: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A process has begun the run that it was assigned."""
 
 
 @dataclass(frozen=True, slots=True)
