@@ -11,6 +11,7 @@ import pytest
 
 from chargeback.model.days import week_of
 from chargeback.model.run_request import RunRequest
+from chargeback.pipeline import partials
 from chargeback.pipeline.partials import PartialsWriter
 from chargeback.pipeline.run_messages import RunOutcome
 from chargeback.store.facts.partial_files import PARTIALS
@@ -89,20 +90,25 @@ def test_a_run_does_without_them(deployment: Deployment) -> None:
     assert deployment.run(RunRequest(recalculate=True)).outcome is RunOutcome.COMPLETED
 
 
-def test_a_week_is_made_when_another_begins(tmp_path: Path) -> None:
-    """While many days are written, each week is summed once, when the next one begins."""
+def test_weeks_are_made_when_another_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While many days are written, each week is summed once: when another one begins and there are many rows, else at
+    the end."""
+    monkeypatch.setattr(partials, "ROWS_AT_ONCE", 5)
     facts = new_facts(tmp_path / "facts")
     monday = week_of(TODAY).start
-    days = days_from(monday, 8)
+    days = days_from(monday, 15)
     write_shares(facts, [Share(day, "sa-1", "1") for day in days])
     writer = PartialsWriter(facts, CHARGEBACKS)
     for day in days[:7]:
-        writer.day_written(day)
+        writer.day_written(day, 1)
     assert _files(facts) == set()
-    writer.day_written(days[7])
+    writer.day_written(days[7], 1)
+    assert {week for _, week in _there(facts)} == {str(monday)}
+    writer.day_written(days[8], 1)
+    writer.day_written(days[14], 1)
     assert {week for _, week in _there(facts)} == {str(monday)}
     writer.close()
-    assert {week for _, week in _there(facts)} == {str(monday), str(monday + timedelta(days=7))}
+    assert {week for _, week in _there(facts)} == {str(monday + timedelta(days=each)) for each in (0, 7, 14)}
 
 
 def test_a_table_that_cannot_be_read_costs_only_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -110,7 +116,7 @@ def test_a_table_that_cannot_be_read_costs_only_a_warning(tmp_path: Path, caplog
     facts = new_facts(tmp_path / "facts")
     write_shares(facts, [Share(TODAY, "sa-1", "1")])
     writer = PartialsWriter(facts, CHARGEBACKS)
-    writer.day_written(TODAY)
+    writer.day_written(TODAY, 1)
     facts.root.with_suffix(".db").unlink()
     facts.control.close()
     with caplog.at_level(logging.WARNING):

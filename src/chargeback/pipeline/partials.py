@@ -17,43 +17,47 @@ from chargeback.store.facts.partial_files import by_week
 from chargeback.store.facts.tables import FactTables
 from chargeback.store.queries.datasets import DATASETS, Dataset
 from chargeback.store.queries.engine import CancellationToken, QueryEngine
-from chargeback.store.queries.partials import lacks_partials, make_partials
+from chargeback.store.queries.partials import ROWS_AT_ONCE, lacks_partials, make_partials
 
 log = logging.getLogger(__name__)
 
 
 class PartialsWriter:
-    """Creates the partial aggregates of datasets while their days are written: those of a week as soon as a day of
-    another week is written, and those of the last week at the end."""
+    """Creates the partial aggregates of datasets while their days are written: those of whole weeks as soon as these
+    have many rows, and those of the last weeks at the end."""
 
     def __init__(self, facts: FactTables, *datasets: Dataset) -> None:
         self._facts = facts
         self._datasets = datasets
-        self._week: DayRange | None = None
+        self._weeks: list[DayRange] = []
+        self._rows = 0
         self._engine: QueryEngine | None = None
 
-    def day_written(self, day: date) -> None:
-        """Note that a day was committed."""
-        if self._week != week_of(day):
-            self._write_week()
-        self._week = week_of(day)
+    def day_written(self, day: date, rows: int) -> None:
+        """Note that a day was committed, with so many rows."""
+        week = week_of(day)
+        if week not in self._weeks:
+            if self._rows >= ROWS_AT_ONCE:
+                self._write_weeks()
+            self._weeks.append(week)
+        self._rows += rows
 
     def close(self) -> None:
-        """Create the aggregates of the last week."""
-        self._write_week()
+        """Create the aggregates of the last weeks."""
+        self._write_weeks()
         if self._engine is not None:
             self._engine.close()
 
-    def _write_week(self) -> None:
-        week, self._week = self._week, None
-        if week is None:
+    def _write_weeks(self) -> None:
+        weeks, self._weeks, self._rows = self._weeks, [], 0
+        if not weeks:
             return
         with _log_errors():
-            # Opening an engine takes as long as summing a week.
             self._engine = self._engine or QueryEngine()
             with self._engine.cursor(CancellationToken()) as cursor:
                 for dataset in self._datasets:
-                    files = self._facts.snapshot(dataset.table).within(week)
+                    snapshot = self._facts.snapshot(dataset.table)
+                    files = [file for week in weeks for file in snapshot.within(week)]
                     make_partials(cursor, self._facts.partials, dataset, files)
 
 

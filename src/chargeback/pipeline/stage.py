@@ -400,4 +400,4 @@ class DayStage(Generic[D]):
             for each in days:
                 derivation.published(each)
                 if each.revised.is_new:
-                    self._partials.day_written(each.due.day)
+                    self._partials.day_written(each.due.day, each.derived.rows.rows)

@@ -219,7 +219,7 @@ def test_a_query_reads_the_rows_rather_than_sum_very_many(
 ) -> None:
     """If many rows lack partials, a query reads the rows and makes only those of the newest weeks."""
     write_shares(facts, [Share(day, "sa-1", "1") for day in DAYS])
-    monkeypatch.setattr(module, "_MAX_ROWS_AT_ONCE", 6)
+    monkeypatch.setattr(module, "ROWS_AT_ONCE", 6)
     assert not _uses_partials(read, facts, "identity_id")
     assert [path.name[:10] for path in _files(facts)] == [str(MONDAY + timedelta(days=7))]
 
@@ -230,7 +230,7 @@ def test_large_days_are_summed_one_by_one(ask: Ask, facts: FactTables, monkeypat
     _make(ask, facts)
     together = {path.parent.name + path.name[:10]: path.read_bytes() for path in _files(facts)}
     shutil.rmtree(facts.root / PARTIALS)
-    monkeypatch.setattr(module, "_MAX_ROWS_AT_ONCE", 1)
+    monkeypatch.setattr(module, "ROWS_AT_ONCE", 1)
     _make(ask, facts)
     assert {path.parent.name + path.name[:10]: path.read_bytes() for path in _files(facts)} == together
 

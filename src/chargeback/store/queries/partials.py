@@ -15,12 +15,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from functools import cached_property
 from typing import Final, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from chargeback.errors import StorageError
-from chargeback.model.days import DayRange
+from chargeback.model.days import DayRange, week_of
 from chargeback.store.facts.files import DayFile, dated, read_file
 from chargeback.store.facts.partial_files import ONE_WEEK, PartialFile, PartialFiles, by_week, sources_of
 from chargeback.store.facts.places import DISK
@@ -48,7 +50,7 @@ TAG_VALUE: Final = "tag_value"
 
 _PARTIAL_SOURCE: Final = "read_parquet($files, hive_partitioning = false)"
 # Runs make partial aggregates. A query makes a lost one only if that hardly slows it down.
-_MAX_ROWS_AT_ONCE: Final = 250_000
+ROWS_AT_ONCE: Final = 250_000
 #: The days of history that a forecast is made of.
 _HISTORY: Final = timedelta(days=260)
 
@@ -134,10 +136,35 @@ def make_partials(cursor: Cursor, partials: PartialFiles, dataset: Dataset, file
     Raises:
         QueryTimeout: the work was cancelled.
     """
-    for week, of_week in by_week(files).items():
-        with suppress(StorageError, OSError), _at_hand(of_week) as files_at_hand:
-            for columns in dataset.partials:
-                _Partials(cursor, partials, dataset, columns).ensure(files_at_hand, DayRange(week, week + ONE_WEEK))
+    kinds = [_Partials(cursor, partials, dataset, columns) for columns in dataset.partials]
+    for some in _together(files):
+        # Files that are summed together with one that cannot be read have no sums either.
+        if not _are_made(kinds, some):
+            for of_week in by_week(some).values():
+                _are_made(kinds, of_week)
+
+
+def _together(files: Sequence[DayFile]) -> Iterator[list[DayFile]]:
+    """Yield the files of one week, or of several that have few rows, at a time."""
+    some: list[DayFile] = []
+    for of_week in by_week(files).values():
+        if some and sum(file.rows for file in (*some, *of_week)) > ROWS_AT_ONCE:
+            yield some
+            some = []
+        some = [*some, *of_week]
+    if some:
+        yield some
+
+
+def _are_made(kinds: Sequence[_Partials], files: Sequence[DayFile]) -> bool:
+    """Make the partial aggregates of each kind that weeks lack, of which these are all ``files``; return whether all
+    are there."""
+    days = [file.day for file in files if file.day is not None]
+    weeks = DayRange(week_of(min(days)).start, week_of(max(days)).end)
+    with suppress(StorageError, OSError), _at_hand(files) as files_at_hand:
+        made = [kind.ensure(files_at_hand, weeks) is not None for kind in kinds]
+        return all(made)
+    return False
 
 
 def last_weeks(tables: Snapshots, room: int) -> Iterator[tuple[Dataset, Sequence[DayFile]]]:
@@ -190,6 +217,24 @@ def _definition(dataset: Dataset, columns: Sequence[str]) -> str:
     return f"SELECT timestamp, {', '.join(columns)}, {sums}"
 
 
+@dataclass(frozen=True)
+class _LackingWeek:
+    """A week whose partial file is to be made: the first day, its files that a question reads, of ``days``, with their
+    digests, and the partial file that it has."""
+
+    start: date
+    files: Sequence[DayFile]
+    wanted: Mapping[date, str]
+    kept: PartialFile | None
+    days: DayRange
+
+    @cached_property
+    def reused(self) -> dict[date, str]:
+        """The days that stay as they were summed: the same files, and those outside ``days``."""
+        known = {} if self.kept is None else self.kept.sources
+        return {day: each for day, each in known.items() if day not in self.days or self.wanted.get(day) == each}
+
+
 class _Partials:
     """The sums of one dataset by one set of columns."""
 
@@ -205,7 +250,7 @@ class _Partials:
         days = scan.days()
         if days is None:
             return None
-        used = self.ensure(scan.files, days, max_rows=_MAX_ROWS_AT_ONCE)
+        used = self.ensure(scan.files, days, max_rows=ROWS_AT_ONCE)
         if used is None:
             return None
         condition = scan.condition() & Condition(parameters={"files": [file.path for file in used]})
@@ -220,38 +265,44 @@ class _Partials:
         first. None if that failed, or if they sum more than ``max_rows``."""
         weeks = by_week(files)
         kept = self._files.by_week(self._dataset.table, self._name, weeks)
-        used = []
+        used: list[PartialFile] = []
+        lacking: list[_LackingWeek] = []
+        is_all = True
         for week, of_week in reversed(weeks.items()):
-            found = _matching(kept.get(week, ()), of_week, days)
-            if found is None:
-                max_rows -= sum(file.rows for file in of_week)
-                if max_rows < 0 or not self._files.is_writable:
-                    return None
-                found = self._make(week, of_week, days, kept.get(week, []))
-                if found is None:
-                    return None
-            used.append(found)
-        return used
+            known = kept.get(week, ())
+            found = _matching(known, of_week, days)
+            if found is not None:
+                used.append(found)
+                continue
+            wanted = sources_of(of_week)
+            max_rows -= sum(file.rows for file in of_week)
+            is_all = wanted is not None and max_rows >= 0 and self._files.is_writable
+            if wanted is None or not is_all:
+                break
+            lacking.append(_LackingWeek(week, of_week, wanted, known[0] if known else None, days))
+        made = self._make(lacking, days)
+        return [*used, *made] if is_all and len(made) == len(lacking) else None
 
-    def _make(
-        self, week: date, files: Sequence[DayFile], days: DayRange, kept: Sequence[PartialFile]
-    ) -> PartialFile | None:
-        """Make the partial file of a week: of its ``files`` and, as they were kept, of days outside ``days``."""
-        wanted = sources_of(files)
-        if wanted is None:
-            return None
-        known = kept[0].sources.items() if kept else ()
-        reused = {day: digest for day, digest in known if day not in days or wanted.get(day) == digest}
+    def _make(self, weeks: Sequence[_LackingWeek], days: DayRange) -> list[PartialFile]:
+        """Make the partial files of weeks together, and return those that could be made."""
+        missing = [file for week in weeks for file in week.files if file.day not in week.reused]
         with suppress(StorageError, OSError):
-            with _at_hand([file for file in files if file.day not in reused]) as missing:
+            with _at_hand(missing) as files:
                 # A query costs as much as summing some thousand rows; but the rows of large days fill the memory.
-                pieces = Scan(days.window, tuple(missing)).pieces(_MAX_ROWS_AT_ONCE)
-                parts = [self._sum(piece.files) for piece in pieces]
-            if reused:
-                parts.append(self._kept_rows(kept[0], list(reused)))
-            rows = pa.concat_tables(parts).sort_by("date")
-            return self._files.write(self._dataset.table, self._name, week, rows, {**reused, **wanted})
-        return None
+                pieces = Scan(days.window, tuple(files)).pieces(ROWS_AT_ONCE)
+                sums = [self._sum(piece.files) for piece in pieces]
+            made = [self._write(week, sums) for week in weeks]
+            return [file for file in made if file is not None]
+        return []
+
+    def _write(self, week: _LackingWeek, sums: Sequence[pa.Table]) -> PartialFile | None:
+        """Keep the partial file of a week, whose new ``sums`` are among others."""
+        new = pa.array([day for day in week.wanted if day not in week.reused], pa.date32())
+        parts = [rows.filter(pc.is_in(rows["date"], value_set=new)) for rows in sums]
+        if week.kept is not None and week.reused:
+            parts.append(self._kept_rows(week.kept, list(week.reused)))
+        rows = pa.concat_tables(parts).sort_by("date")
+        return self._files.write(self._dataset.table, self._name, week.start, rows, {**week.reused, **week.wanted})
 
     def _kept_rows(self, kept: PartialFile, days: Sequence[date]) -> pa.Table:
         sql = f"SELECT * FROM {_PARTIAL_SOURCE} WHERE date IN (SELECT unnest($days::DATE[]))"
