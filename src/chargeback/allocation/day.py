@@ -236,7 +236,8 @@ class Allocation:
         no_sum_is_larger = sum(abs(portion.cost.units) for portion in self.portions)
         units = shares["units"] if no_sum_is_larger < FIRST_OVERFLOW else shares["units"].cast(WIDE_INTEGER)
         charged = pa.table({"identity_index": shares["identity_index"], "units": units})
-        summed = charged.group_by("identity_index").aggregate([("units", "sum")]).sort_by("identity_index")
+        sums = charged.group_by("identity_index", use_threads=False).aggregate([("units", "sum")])
+        summed = sums.sort_by("identity_index")
         if summed.num_rows:
             check_digits([int(pc.max(pc.abs(summed["units_sum"])).as_py())], self._day)
         return pa.table({"identity_index": summed["identity_index"], "units": summed["units_sum"].cast(INTEGER)})

@@ -193,7 +193,8 @@ class AllocationTargets:
         return pa.table({"group_key": group_key})
 
     def _add_measured(self, method: AllocationMethod, rows: pa.Table) -> None:
-        summed = rows.group_by("group_key").aggregate([("value", "sum")]).sort_by("group_key").combine_chunks()
+        sums = rows.group_by("group_key", use_threads=False).aggregate([("value", "sum")])
+        summed = sums.sort_by("group_key").combine_chunks()
         resource_index = pc.divide(summed["group_key"], int64(len(self.identity_ids))).unique().to_pylist()
         self._measured[method] = frozenset(self._resource_ids[index] for index in resource_index)
         above_zero = summed.filter(pc.greater(summed["value_sum"], pa.scalar(Decimal(0), QUANTITY))).combine_chunks()
@@ -204,7 +205,7 @@ class AllocationTargets:
             self._groups[method, resource_id] = group
 
     def _add_members(self, method: AllocationMethod, rows: pa.Table) -> None:
-        distinct = rows.group_by("group_key").aggregate([]).sort_by("group_key")
+        distinct = rows.group_by("group_key", use_threads=False).aggregate([]).sort_by("group_key")
         for resource_id, _, _, identity_index in self._runs_by_resource(distinct["group_key"]):
             self._groups[method, resource_id] = TargetGroup(identity_index)
 

@@ -102,7 +102,7 @@ class DemoApp:
         request = Request(scope, receive)
         path = request.url.path
         self.requests[path] += 1
-        self.log.append((path, request.url.query))
+        self.log.append((path, request.url.query or (await request.body()).decode()))
         fault = self.faults.take(path)
         await self._sleep(self._options.latency + (fault.delay if fault and fault.kind != "slow_drip" else 0))
         if fault is not None and fault.kind == "reset":

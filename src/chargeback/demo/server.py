@@ -100,7 +100,7 @@ class DemoServer:
 
     @property
     def log(self) -> deque[tuple[str, str]]:
-        """The last requests: path and query string."""
+        """The last requests: the path, and the query string or the form."""
         return self.app.log
 
     @property

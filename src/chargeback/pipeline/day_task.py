@@ -61,7 +61,7 @@ def sums_by(rows: pa.Table, payer: Sequence[str]) -> dict[tuple[str, ...], Decim
     """Return the exact sum of the amounts of each payer."""
     texts = {name: rows[name].cast(pa.string()) for name in payer}
     wide = pa.table({**texts, "amount": rows["amount"].cast(WIDE)})
-    sums = wide.group_by(list(payer)).aggregate([("amount", "sum")])
+    sums = wide.group_by(list(payer), use_threads=False).aggregate([("amount", "sum")])
     keys = zip(*(sums[name].to_pylist() for name in payer), strict=True)
     return dict(zip(keys, sums["amount_sum"].to_pylist(), strict=True))
 

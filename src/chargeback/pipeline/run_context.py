@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 #: A run without progress for this long hangs: its lease is no longer renewed, so that others can take over. No wait for
 #: a provider, and no single step of a calculation, takes that long.
 STALL_SECONDS = 1800
+#: How often the progress within a stage is shown in the control database.
+_SHOW_SECONDS: Final = 0.25
 
 
 #: Among the types that could not be listed: no listing was fetched at all.
@@ -124,6 +126,7 @@ class RunContext:
 
     def __post_init__(self) -> None:
         self.log = LogCapture(self.tenant.name)
+        self._shown_at = 0.0
 
     def check(self) -> None:
         """Stop here if the run must end: a safe point.
@@ -139,10 +142,12 @@ class RunContext:
             raise Stopped("the run was asked to stop", tenant=self.tenant.name)
 
     def enter(self, stage: Stage, day: date | None = None, done: int = 0, total: int = 0) -> None:
-        """Report the stage to the listener and in the control database."""
+        """Report the stage to the listener and in the control database, which shows its days some times a second."""
         if self.clock.enter(stage):
             self.log.note(f"{stage.replace('_', ' ').capitalize()}{f' {total} days' if total else ''} begins.")
-        self.lease.show(stage, day, done, total)
+        if done in (0, total) or time.monotonic() >= self._shown_at + _SHOW_SECONDS:
+            self.lease.show(stage, day, done, total)
+            self._shown_at = time.monotonic()
         self.report(stage, day, done, total)
 
     def report(self, stage: Stage, day: date | None = None, done: int = 0, total: int = 0) -> None:

@@ -96,6 +96,8 @@ _IDENTITY: Final[dict[str, _Check]] = {
 _GRANT: Final[dict[str, _Check]] = {"grant_id": check_id, "resource_id": check_id, "identity_id": check_id, **_TIMES}
 
 _KEY: Final = ("measure", "resource_id", "subject")
+_TRUE: Final = pa.scalar(True)
+_EMPTY: Final = pa.scalar("")
 
 PARTS: Final = ("name", "capabilities", "settings_model", "catalogue", "tenant_catalogue", "open")
 GATHERER_PARTS: Final = ("billing", "inventory", "usage", "topics", "check")
@@ -293,7 +295,7 @@ def _measured(answer: object, day: date, *, longest_subject: int) -> MeasuredUsa
     for name, longest in limits.items():
         column = table[name]
         clean = clean_column(column, longest)
-        _check_none(table, pc.equal(pc.utf8_trim_whitespace(clean), ""), f"{name} should not be empty")
+        _check_none(table, pc.equal(pc.utf8_trim_whitespace(clean), _EMPTY), f"{name} should not be empty")
         if clean is not column:
             cleaned = cleaned.set_column(table.schema.get_field_index(name), USAGE.field(name), clean)
     return MeasuredUsage(table if cleaned is table else _added_up(cleaned), dropped)
@@ -330,14 +332,14 @@ def _check_rows(table: pa.Table, day: date) -> None:
 
 
 def _check_none(table: pa.Table, wrong: pa.ChunkedArray, expected: str, *, shown: str | None = None) -> None:
-    position = pc.index(wrong, True).as_py()
+    position = pc.index(wrong, _TRUE).as_py()
     if position >= 0:
         found = f", not {table[shown][position].as_py()}" if shown else ""
         raise InvalidValue(f"row {position + 1}: {expected}{found}")
 
 
 def _check_once(table: pa.Table) -> None:
-    counted = table.group_by(_KEY).aggregate([([], "count_all")])
+    counted = table.group_by(_KEY, use_threads=False).aggregate([([], "count_all")])
     if counted.num_rows != table.num_rows:
         twice = counted.filter(pc.greater(counted["count_all"], 1)).slice(0, 1).to_pylist()[0]
         key = ", ".join(f"{name} {twice[name][:60]!r}" for name in _KEY)
