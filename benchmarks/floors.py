@@ -64,6 +64,25 @@ class Floors:
             files=self.files("chargebacks", first, last),
         )
 
+    def changes(self, days: int, last: date) -> list[tuple[Any, ...]]:
+        """Return what the changes between so many days and those before them are made of: the charges of each identity
+        and the bill, in both periods."""
+        first, middle = last - timedelta(days=2 * days - 1), last - timedelta(days=days - 1)
+        charges = self.rows(
+            f"""SELECT identity_id, resource_id, product_type, allocation_method, list(DISTINCT policy_hash),
+                       sum(amount) FILTER (date < $middle), sum(amount) FILTER (date >= $middle)
+                FROM {_SOURCE} GROUP BY ALL""",
+            files=self.files("chargebacks", first, last),
+            middle=middle,
+        )
+        bill = self.rows(
+            f"""SELECT resource_id, product_type, date >= $middle AS is_later, sum(quantity), min(unit), max(unit)
+                FROM {_SOURCE} GROUP BY ALL""",
+            files=self.files("billing", first, last),
+            middle=middle,
+        )
+        return charges + bill
+
     def topics(self, first: date, last: date) -> list[tuple[Any, ...]]:
         """Return sums of topic rows by topic and day, the newest ten thousand."""
         return self.rows(

@@ -43,7 +43,7 @@ def trust(asking: Asking) -> Iterator[Figure]:
         ("reconciliation of 30 days", "/reconciliation", month, _sums_of(_DAYS)),
     ):
         yield asking.figure("trust", name, uncached(client, asking.path(rest), **parameters), floor)
-    floor = _sums_of(2 * _DAYS)
+    floor = partial(asking.floors.changes, _DAYS, last)
     yield asking.figure("trust", "changes of 30 days, first time", _changes_of_other_days, floor)
     again = uncached(client, changes, **_two_months(last), group_by="identity_id")
     yield asking.figure("trust", "changes of 30 days", again, floor)
