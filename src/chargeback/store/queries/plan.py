@@ -20,6 +20,7 @@ from functools import cache, partial
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from chargeback.access.scope import CATEGORY, TAG, RowScope
 from chargeback.errors import StorageError
@@ -300,15 +301,12 @@ class QueryPlan:
 
     def _registered_sums(self, sql: str, parameters: Mapping[str, object]) -> pa.Table:
         """Return sums by dimension, all of which are in the register."""
-        table = self.cursor.table(sql, parameters)
         known, register = self._register()
-        name = self.cursor.register(self.cursor.new_name("dimensions"), table)
-        unregistered = f"SELECT count(*) FROM {name} ANTI JOIN {known} USING (dimension_id)"
-        ((unknown,),) = self.cursor.rows(unregistered, register)
-        self.cursor.unregister(name)
-        if unknown:
+        is_known = f"coalesce(dimension_id IN (SELECT dimension_id FROM {known}), FALSE) AS is_known"
+        table = self.cursor.table(f"SELECT *, {is_known} FROM ({sql})", {**parameters, **register})
+        if unknown := pc.sum(pc.invert(table["is_known"])).as_py():
             raise StorageError(f"the register of dimensions lacks {unknown} of those that were charged")
-        return table
+        return table.drop_columns("is_known")
 
     def _register(self) -> tuple[str, dict[str, object]]:
         """Return the register of dimensions as SQL after FROM, and its parameters."""
