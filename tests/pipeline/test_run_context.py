@@ -10,9 +10,11 @@ from itertools import pairwise
 import pytest
 
 from chargeback.demo.faults import Fault
+from chargeback.pipeline import run_context
 from chargeback.pipeline.run_context import ProgressWatch, RunRecord, StageClock
 from chargeback.pipeline.run_messages import Stage
 from chargeback.sources.calls import CALLS
+from chargeback.store.control.lease import Lease
 from tests.support.deployments import Deployment
 
 
@@ -73,6 +75,27 @@ def test_progress_carries_a_growing_account(deployment: Deployment) -> None:
         assert after.chargeback_rows_written >= before.chargeback_rows_written
         assert all(after.stage_seconds[stage] >= spent for stage, spent in before.stage_seconds.items())
         assert all(after.calls[key] >= count for key, count in before.calls.items())
+
+
+def test_many_days_are_shown_some_times_a_second(deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stage shows its begin, its end, and its days in between only as often as someone can see; all are reported."""
+    shown: list[tuple[str | None, int, int]] = []
+    show = Lease.show
+
+    def _recorded(lease: Lease, stage: str | None, day: date | None, done: int = 0, total: int = 0) -> None:
+        shown.append((stage, done, total))
+        show(lease, stage, day, done, total)
+
+    monkeypatch.setattr(Lease, "show", _recorded)
+    monkeypatch.setattr(run_context, "_SHOW_SECONDS", 3600)
+    days = deployment.run().dates_calculated
+    assert days > 2
+    assert [each for each in shown if each[0] == Stage.CALCULATING] == [
+        (Stage.CALCULATING, 0, days),
+        (Stage.CALCULATING, days, days),
+    ]
+    reported = [progress.done for progress in deployment.progress if progress.stage is Stage.CALCULATING]
+    assert reported == [*range(days + 1)]
 
 
 def test_progress_is_seen_for_a_while() -> None:
