@@ -13,6 +13,7 @@ from typing import Any, Final
 #: The result of :func:`yardstick` on the machine for which the margins of the bars were chosen, in ms.
 NOMINAL_YARDSTICK_MS: Final = 4.0
 _YARDSTICK_STEPS: Final = 30_000
+_LEAST_SECONDS: Final = 0.2
 
 
 @dataclass(frozen=True)
@@ -64,12 +65,14 @@ def yardstick() -> float:
 
 
 def milliseconds(work: Callable[[], Any], *, repeats: int, seconds: float = 3.0) -> float:
-    """Return the median of several runs after one warm-up run; fewer runs if they would take longer than
-    ``seconds``."""
+    """Return the median of several runs after one warm-up run: of ``repeats``, of fewer if they would take longer than
+    ``seconds``, or of as many as fit in a fifth of a second, which other work of the machine rarely fills."""
     work()
     taken: list[float] = []
-    ending = time.perf_counter() + seconds
-    while len(taken) < repeats and (len(taken) < 3 or time.perf_counter() < ending):
+    begin = time.perf_counter()
+    while (spent := time.perf_counter() - begin) < _LEAST_SECONDS or (
+        len(taken) < repeats and (len(taken) < 3 or spent < seconds)
+    ):
         start = time.perf_counter()
         work()
         taken.append((time.perf_counter() - start) * 1000)
