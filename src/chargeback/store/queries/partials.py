@@ -261,8 +261,8 @@ class _Partials:
         return SumSource(_PARTIAL_SOURCE, condition, sums, are_partial=True, rows=sum(file.rows for file in used))
 
     def ensure(self, files: Sequence[DayFile], days: DayRange, max_rows: float = math.inf) -> list[PartialFile] | None:
-        """Return partial files that sum, of ``days``, exactly ``files``; those that are missing are made, the newest
-        first. None if that failed, or if they sum more than ``max_rows``."""
+        """Return partial files that sum, of ``days``, exactly ``files``; those that are missing are made. None if that
+        failed, or if they sum more than ``max_rows``: then only the newest of them are made."""
         weeks = by_week(files)
         kept = self._files.by_week(self._dataset.table, self._name, weeks)
         used: list[PartialFile] = []
