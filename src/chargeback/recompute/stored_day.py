@@ -158,7 +158,7 @@ class StoredDay:
 
     @cached_property
     def rows(self) -> pa.Table:
-        """The rows of the revision in force.
+        """The rows of the revision in force, with texts as dictionaries.
 
         Raises:
             DamagedFacts: a file of them is lost.
@@ -266,7 +266,7 @@ class StoredDay:
         """Return the rows of files. Revisions of a day share most of them, so what was read is kept."""
         key = _key(name, files)
         if key not in self._read:
-            self._read[key] = read_files(name, self._day, files)
+            self._read[key] = read_files(name, self._day, files, is_encoded=name == self._dataset.table)
         return self._read[key]
 
 

@@ -112,8 +112,9 @@ def write_file(
     return NewFile(path, rows.num_rows, len(content), schema_version)
 
 
-def read_file(file: DayFile, columns: Sequence[str] | None = None) -> pa.Table:
-    """The rows of a file as they were written, or some of its columns.
+def read_file(file: DayFile, columns: Sequence[str] | None = None, *, encoded: Sequence[str] = ()) -> pa.Table:
+    """The rows of a file as they were written, or some of its columns; texts that are ``encoded`` stay dictionaries, as
+    they are in the file.
 
     Raises:
         DamagedFacts: it is missing, or not what was written.
@@ -122,7 +123,7 @@ def read_file(file: DayFile, columns: Sequence[str] | None = None) -> pa.Table:
     content = read_content(file)
     try:
         # Arrow's reading of whole tables first looks for a dataset, which takes longer than reading a day.
-        with pq.ParquetFile(pa.BufferReader(content)) as parquet:
+        with pq.ParquetFile(pa.BufferReader(content), read_dictionary=list(encoded)) as parquet:
             return parquet.read(columns=None if columns is None else list(columns)).replace_schema_metadata(None)
     except pa.ArrowException as error:
         raise damaged(file, f"is no Parquet file: {error}") from error

@@ -21,7 +21,7 @@ from sqlalchemy import Connection
 
 from chargeback.errors import DamagedFacts, ForgottenDay, HistoryGone, StorageError
 from chargeback.model.billing import BILLING
-from chargeback.model.chargeback import CHARGEBACK_ORDER, CHARGEBACKS, DIMENSIONS
+from chargeback.model.chargeback import CHARGEBACK_ORDER, CHARGEBACKS, DIMENSIONS, encoded
 from chargeback.model.days import Clock, DayRange
 from chargeback.model.topics import TOPIC_ATTRIBUTIONS, TOPIC_ORDER
 from chargeback.model.usage import MEMBERS, USAGE
@@ -342,13 +342,14 @@ def schema_version(name: str) -> int:
     return sum(added.table == name for added in ADDED)
 
 
-def completed(name: str, rows: pa.Table) -> pa.Table:
-    """Return rows of a table in its schema: with the columns that were added since they were written."""
+def completed(name: str, rows: pa.Table, schema: pa.Schema | None = None) -> pa.Table:
+    """Return rows of a table in its schema, or with the types of another one: with the columns that were added since
+    they were written."""
     missing = [added for added in ADDED if added.table == name and added.name not in rows.column_names]
     for added in missing:
         values = pa.array([added.value] * rows.num_rows, added.type)
         rows = rows.append_column(pa.field(added.name, added.type), values)
-    return rows.select(SCHEMAS[name].names).cast(SCHEMAS[name])
+    return rows.select(SCHEMAS[name].names).cast(schema or SCHEMAS[name])
 
 
 def read_day(tables: FactTables, name: str, day: date) -> pa.Table:
@@ -361,17 +362,19 @@ def read_day(tables: FactTables, name: str, day: date) -> pa.Table:
     return read_files(name, day, tables.snapshot(name).within(DayRange.of_day(day)))
 
 
-def read_files(name: str, day: date, files: Iterable[DayFile]) -> pa.Table:
-    """The rows of some files of one UTC day of a table, in its schema.
+def read_files(name: str, day: date, files: Iterable[DayFile], *, is_encoded: bool = False) -> pa.Table:
+    """The rows of some files of one UTC day of a table, in its schema. If ``is_encoded``, texts are dictionaries: large
+    days are read in half the time.
 
     Raises:
         DamagedFacts: a file is missing, or not what was written.
         StorageError: a file cannot be read.
     """
-    schema = SCHEMAS[name]
+    schema = encoded(SCHEMAS[name]) if is_encoded else SCHEMAS[name]
+    texts = [field.name for field in schema if pa.types.is_dictionary(field.type)]
     parts = [schema.empty_table()]
     for file in files:
         with translate_file_errors(name):
-            stored = read_file(file)
-        parts.append(completed(name, dated(stored, day)))
-    return pa.concat_tables(parts)
+            stored = read_file(file, encoded=texts)
+        parts.append(completed(name, dated(stored, day), schema))
+    return pa.concat_tables(parts).unify_dictionaries()
