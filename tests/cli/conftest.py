@@ -9,12 +9,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from chargeback.cli import main
-from chargeback.demo.config import demo_configuration
+from chargeback.demo.config import CUTOFF_DAYS, demo_configuration
 from chargeback.demo.organisation import DemoSpec, Organisation
 from chargeback.demo.server import DemoServer
 from chargeback.model.days import utc_today
@@ -28,6 +29,8 @@ COMMAND = [sys.executable, "-m", "chargeback"]
 DAYS = 8
 #: The present day for the organisation and for processes, even if midnight passes during the tests.
 TODAY = utc_today()
+#: The month of the last calculated day, as the command line takes it; that of today has none in its first days.
+PERIOD = f"{TODAY - timedelta(days=CUTOFF_DAYS + 1):%Y-%m}"
 
 
 def environment(**more: str) -> dict[str, str]:

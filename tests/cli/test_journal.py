@@ -7,13 +7,11 @@ import json
 from decimal import Decimal
 from pathlib import Path
 
-from tests.cli.conftest import TODAY, Demo, Run
-
-PERIOD = f"{TODAY:%Y-%m}"
+from tests.cli.conftest import PERIOD, Demo, Run
 
 
 def words_for(demo: Demo, file: Path, *more: str) -> list[str]:
-    """Return the arguments for the month of today."""
+    """Return the arguments for the month of the last calculated day."""
     return ["journal", "--config", str(demo.file), "-t", "acme", "--period", PERIOD, "--to", str(file), *more]
 
 
@@ -25,6 +23,7 @@ def test_the_month_is_booked(chargeback: Run, calculated: Demo, tmp_path: Path) 
         assert said.returncode == 0, said.stdout + said.stderr
         assert "Against the provider's bill" in said.stdout
     rows = list(csv.DictReader(files[0].read_text(encoding="utf-8").splitlines()))
+    assert rows
     found = json.loads(files[1].read_text(encoding="utf-8"))
     assert [(row["account"], row["debit"], row["credit"]) for row in rows] == [
         (line["account"], line["debit"], line["credit"]) for line in found["lines"]

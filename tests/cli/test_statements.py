@@ -13,13 +13,11 @@ import pytest
 
 from chargeback.cli.statements import print_tie_out
 from chargeback.reports.statements.content import StatedAmount, StatementTieOut
-from tests.cli.conftest import TODAY, Demo, Run
-
-PERIOD = f"{TODAY:%Y-%m}"
+from tests.cli.conftest import PERIOD, Demo, Run
 
 
 def words_for(demo: Demo, folder: Path, *more: str) -> list[str]:
-    """Return the arguments for the month of today."""
+    """Return the arguments for the month of the last calculated day."""
     given = ["--config", str(demo.file), "--tenant", "acme", "--period", PERIOD, "--to", str(folder)]
     return ["statements", *given, *more]
 
