@@ -139,8 +139,8 @@ def make_partials(cursor: Cursor, partials: PartialFiles, dataset: Dataset, file
     kinds = [_Partials(cursor, partials, dataset, columns) for columns in dataset.partials]
     for some in _together(files):
         # Files that are summed together with one that cannot be read have no sums either.
-        if not _are_made(kinds, some):
-            for of_week in by_week(some).values():
+        if not _are_made(kinds, some) and len(weeks := by_week(some)) > 1:
+            for of_week in weeks.values():
                 _are_made(kinds, of_week)
 
 
